@@ -1,0 +1,1 @@
+"""GDPR erasure orchestration."""

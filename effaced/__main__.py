@@ -1,0 +1,5 @@
+"""`python -m effaced`."""
+
+from effaced.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Officers, roles, API keys, sign-in."""

@@ -1,0 +1,106 @@
+"""Officers: the people who work in the console."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.accounts.passwords import hash_password, password_problems
+from effaced.accounts.tables import Officer
+from effaced.audit.append import append_one
+from effaced.audit.events import Event, OfficerCreated, PasswordChanged
+from effaced.errors import Conflict, Problem, Refused
+from effaced.model import Role, new_id
+
+# Whether an address really exists only a message can tell; this catches what was typed into the wrong field.
+_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
+_LONGEST_EMAIL, _LONGEST_NAME = 254, 120
+
+
+class OfficerDeactivated(Event):
+    type = "OFFICER_DEACTIVATED"
+    officer_id: UUID
+
+
+def create_officer(
+    session: Session, *, email: str, name: str, role: Role, password: str, actor: str
+) -> Officer:
+    """A new officer. Refuses with every wrong field at once; an e-mail address can be taken only once."""
+    email, name = normalise_email(email), name.strip()
+    problems = []
+    if not is_email(email):
+        problems.append(Problem("email", f"must be an e-mail address of at most {_LONGEST_EMAIL} characters"))
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
+        problems.append(Problem("name", f"must have 1 to {_LONGEST_NAME} characters on one line"))
+    problems += password_problems(password)
+    if problems:
+        raise Refused("The officer can't be created:", problems=problems)
+    officer = Officer(
+        id=new_id(),
+        email=email,
+        name=name,
+        role=role,
+        password_hash=hash_password(password),
+        created_at=clock.now(),
+    )
+    try:
+        with session.begin_nested():
+            session.add(officer)
+    except IntegrityError:
+        raise Conflict(
+            "There is an officer with this e-mail address already.", problems=[Problem("email", "is taken")]
+        ) from None
+    append_one(session, OfficerCreated(officer_id=officer.id, role=role), actor=actor)
+    return officer
+
+
+def get_officer(session: Session, officer_id: UUID) -> Officer | None:
+    """The officer, unless there is none or they were deactivated."""
+    officer = session.get(Officer, officer_id)
+    return officer if officer is not None and officer.active else None
+
+
+def find_officer(session: Session, email: str) -> Officer | None:
+    """The officer with this e-mail address, active or not. What is no address finds nobody."""
+    email = normalise_email(email)
+    if not is_email(email):
+        return None
+    return session.scalar(select(Officer).where(Officer.email == email))
+
+
+def list_officers(session: Session) -> list[Officer]:
+    """All officers, by name, those who were deactivated last."""
+    return list(session.scalars(select(Officer).order_by(Officer.active.desc(), Officer.name, Officer.id)))
+
+
+def set_password(session: Session, officer: Officer, password: str, *, actor: str) -> None:
+    """Give a new password. It ends a lock and every session that was opened with the old one."""
+    if problems := password_problems(password):
+        raise Refused("The password can't be set:", problems=problems)
+    officer.password_hash = hash_password(password)
+    officer.session_epoch += 1
+    officer.failed_sign_ins, officer.locked_until = 0, None
+    append_one(session, PasswordChanged(officer_id=officer.id), actor=actor)
+
+
+def deactivate_officer(session: Session, officer: Officer, *, actor: str) -> None:
+    """Let them in no more, from their next click on. What they did stays theirs in the trail."""
+    if not officer.active:
+        raise Conflict("This officer is deactivated already.")
+    officer.active = False
+    officer.session_epoch += 1
+    append_one(session, OfficerDeactivated(officer_id=officer.id), actor=actor)
+
+
+def normalise_email(email: str) -> str:
+    """The one spelling under which an address is kept and looked up."""
+    return email.strip().lower()
+
+
+def is_email(email: str) -> bool:
+    return len(email) <= _LONGEST_EMAIL and _EMAIL.fullmatch(email) is not None

@@ -1,0 +1,93 @@
+"""What a caller may send, and what is said when it is something else. Sent values are never repeated."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+from flask import Request
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
+from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+
+from effaced.api.problems import MALFORMED, TOO_LARGE, ApiProblem
+from effaced.audit.notes import LONGEST
+from effaced.errors import Problem, Refused
+
+B = TypeVar("B", bound="Body")
+# Unknown fields are named in the answer; only what looks like a name is.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_READ_OFF = 16 * 1_048_576
+_PLACE = re.compile(r"line \d+ column \d+")
+_MESSAGES = {
+    "missing": "is missing",
+    "string_type": "must be a string",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "must not contain control characters",
+    "literal_error": "must be {expected}",
+    "model_type": "must be an object",
+    "extra_forbidden": "is not a known field",
+}
+
+
+class Body(BaseModel):
+    """Base of all bodies: nothing unknown, nothing converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class SubjectBody(Body):
+    # Without control characters: no key has them, and PostgreSQL can't even compare a NUL.
+    id: Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class RequestBody(Body):
+    """A subject request."""
+
+    kind: Literal["erasure"]
+    subject: SubjectBody
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
+
+
+def read_body(request: Request, model: type[B]) -> B:
+    """The body, checked. Refuses with 413, 415, 400 or 422; the latter names every wrong field."""
+    if not request.is_json:
+        raise UnsupportedMediaType
+    data = _read(request)
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+    if details[0]["type"] == "json_invalid":
+        place = _PLACE.search(str(details[0].get("ctx", {}).get("error", "")))
+        where = f" It breaks off at {place[0]}." if place else ""
+        raise ApiProblem(MALFORMED, f"The body can't be read as JSON in UTF-8.{where}")
+    raise Refused("The body is not as it must be.", problems=[_problem(detail) for detail in details])
+
+
+def _read(request: Request) -> bytes:
+    try:
+        data = request.get_data()
+        if request.content_length is None:
+            # A chunked body ends at the limit without a word; only reading on tells.
+            request.stream.read(1)
+    except RequestEntityTooLarge:
+        # A client hears the answer, and can use the connection again, once it has sent everything.
+        if request.environ.get("wsgi.input_terminated"):
+            left = _READ_OFF
+            while left > 0 and (piece := request.environ["wsgi.input"].read(65_536)):
+                left -= len(piece)
+        said = f"At most {request.max_content_length} bytes are accepted; a request needs only a few."
+        raise ApiProblem(TOO_LARGE, said) from None
+    return data
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    context: dict[str, Any] = detail.get("ctx", {})
+    message = _MESSAGES.get(detail["type"], "is not valid").format(**context)
+    return Problem(".".join(_shown(part) for part in detail["loc"]) or "body", message)
+
+
+def _shown(part: str | int) -> str:
+    return str(part) if _NAME.fullmatch(str(part)) else "(unprintable)"

@@ -1,0 +1,69 @@
+"""How a request looks from outside. Nothing in it is personal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from effaced.audit.read import last_events_of
+from effaced.model import OutboxStatus
+from effaced.outbox.read import EntryLine, entries_of
+from effaced.outbox.tables import Operation
+from effaced.requests.tables import Request
+
+EVENTS_SHOWN = 500
+_WAITING = (OutboxStatus.PENDING, OutboxStatus.FAILED, OutboxStatus.SCHEDULED)
+
+
+def brief(session: Session, request: Request) -> dict[str, Any]:
+    """The request in short: what it is, how far it has come, by when it must end."""
+    counted = select(func.sum(Operation.total), func.sum(Operation.remaining))
+    total, remaining = session.execute(counted.where(Operation.request_id == request.id)).one()
+    return {
+        "id": str(request.id),
+        "ref": request.ref,
+        "kind": request.kind.value,
+        "status": request.status.value,
+        "received_at": moment(request.received_at),
+        "due_at": moment(request.due_at),
+        "completed_at": moment(request.completed_at),
+        "steps": {"total": int(total or 0), "done": int((total or 0) - (remaining or 0))},
+        "links": {"self": path_of(request)},
+    }
+
+
+def full(session: Session, request: Request) -> dict[str, Any]:
+    """The request with its external calls and its last events, oldest first."""
+    events = last_events_of(session, request.id, limit=EVENTS_SHOWN)
+    return {
+        **brief(session, request),
+        "entries": [_entry(entry) for entry in entries_of(session, request.id)],
+        "events": [{"type": event.type, "at": moment(event.at)} for event in events],
+    }
+
+
+def path_of(request: Request) -> str:
+    return f"/api/v1/requests/{request.id}"
+
+
+def moment(at: datetime | None) -> str | None:
+    """A moment in UTC, to the millisecond, as RFC 3339 writes it."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _entry(entry: EntryLine) -> dict[str, Any]:
+    return {
+        "system": entry.resolver,
+        "status": entry.status.value,
+        "outcome": entry.outcome and entry.outcome.value,
+        "attempts": entry.attempts,
+        # In flight the gate is the lease, which is nobody's business outside.
+        "next_attempt_at": moment(entry.gate) if entry.status in _WAITING else None,
+        "last_error": entry.last_error,
+        "verification": entry.verification and entry.verification.value,
+    }

@@ -1,0 +1,115 @@
+"""The web application: API and console on one runtime, with the headers and limits that hold for both."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import timedelta
+from functools import lru_cache
+from uuid import uuid4
+
+import structlog
+from flask import Flask, Response, current_app, g, redirect, request, url_for
+from jinja2 import StrictUndefined
+from werkzeug.wrappers import Response as BaseResponse
+
+from effaced import api, clock, console
+from effaced.log import get_logger
+from effaced.paths import STATIC, TEMPLATES
+from effaced.runtime import Runtime
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+REQUEST_ID = "X-Request-Id"
+_USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_FOREVER = "public, max-age=31536000, immutable"
+_log = get_logger(__name__)
+
+
+def create_app(runtime: Runtime) -> Flask:
+    """The WSGI application. Everything it needs hangs on the runtime; nothing is read from globals."""
+    app = Flask(
+        "effaced", template_folder=str(TEMPLATES), static_folder=str(STATIC), static_url_path="/static"
+    )
+    app.extensions["effaced"] = runtime
+    _configure(app, runtime)
+    app.before_request(_name_request)
+    app.after_request(_protect)
+    app.after_request(_report)
+    app.add_url_rule("/", "root", _root)
+    api.register(app)
+    console.register(app)
+    return app
+
+
+def _configure(app: Flask, runtime: Runtime) -> None:
+    settings = runtime.settings
+    app.config.update(
+        SECRET_KEY=runtime.keyring.secret("session"),
+        MAX_CONTENT_LENGTH=settings.max_body_bytes,
+        MAX_FORM_MEMORY_SIZE=settings.max_body_bytes,
+        SESSION_COOKIE_NAME="effaced_session",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        SESSION_COOKIE_SECURE=settings.secure_cookies,
+        PERMANENT_SESSION_LIFETIME=timedelta(hours=settings.session_hours),
+        # A page that polls must not keep a session alive for ever.
+        SESSION_REFRESH_EACH_REQUEST=False,
+    )
+    app.jinja_env.undefined = StrictUndefined
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.jinja_env.globals["asset"] = asset
+
+
+def asset(path: str) -> str:
+    """The URL of a static file. It changes with the content, so browsers may keep it for a year."""
+    return url_for("static", filename=path, v=_fingerprint(path))
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(path: str) -> str:
+    return hashlib.sha256((STATIC / path).read_bytes()).hexdigest()[:12]
+
+
+def _root() -> BaseResponse:
+    return redirect(url_for("console.overview.index"))
+
+
+def _name_request() -> None:
+    given = request.headers.get(REQUEST_ID, "")
+    g.request_id = given if _USABLE_ID.fullmatch(given) else uuid4().hex
+    g.started = clock.monotonic()
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(request_id=g.request_id)
+
+
+def _protect(response: Response) -> Response:
+    runtime: Runtime = current_app.extensions["effaced"]
+    headers = response.headers
+    headers["Content-Security-Policy"] = CSP
+    headers["X-Content-Type-Options"] = "nosniff"
+    headers["Referrer-Policy"] = "no-referrer"
+    if runtime.settings.secure_cookies:
+        headers["Strict-Transport-Security"] = "max-age=31536000; includeSubDomains"
+    if request.endpoint == "static":
+        if response.status_code == 200 and request.args.get("v"):
+            headers["Cache-Control"] = _FOREVER
+    elif "Cache-Control" not in headers:
+        headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _report(response: Response) -> Response:
+    response.headers[REQUEST_ID] = g.request_id
+    if request.endpoint != "static":
+        # The rule, not the path: a path may hold what somebody typed.
+        _log.info(
+            "web_request",
+            method=request.method,
+            rule=str(request.url_rule) if request.url_rule else None,
+            status=response.status_code,
+            ms=round((clock.monotonic() - g.started) * 1000),
+        )
+    return response

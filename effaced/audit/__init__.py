@@ -1,0 +1,1 @@
+"""The audit trail: typed events, appended with what they tell of, exported as evidence."""

@@ -1,0 +1,242 @@
+"""The types of events and what each may hold: ids, words, counts, class names, moments.
+
+A payload that holds anything else does not come into being, so nothing personal can reach the trail by
+accident. Names of people, typed reasons and error messages have no field to go to.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import StrEnum
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from effaced.model import (
+    DeadLetterDomain,
+    OutboxOperation,
+    RequestKind,
+    Role,
+    StepOutcome,
+)
+
+# A machine word: resolver, class, table or error code. Has no room for an e-mail address or a sentence.
+Code = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:\-]{1,255}$")]
+# A table's, column's or system's name comes from the company's own configuration.
+Name = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]{1,255}$")]
+# A legal basis is written by the company in its data map, not by or about a person.
+Basis = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^@]*$")]
+HexDigest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+_ALLOWED = (UUID, int, bool, date)
+TYPES: dict[str, type[Event]] = {}
+
+
+class Event(BaseModel):
+    """Base of all payloads. Subclasses register themselves under their `type`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    type: ClassVar[str]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        for name, field in cls.model_fields.items():
+            if not _permitted(field.annotation, field.metadata):
+                raise TypeError(f"{cls.__name__}.{name}: an audit event can't hold a {field.annotation}")
+        if "type" in cls.__dict__:
+            TYPES[cls.type] = cls
+
+
+def _permitted(annotation: Any, metadata: list[Any]) -> bool:
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return _permitted(inner, more)
+    if get_origin(annotation) in (tuple, Union, UnionType):
+        return all(_permitted(part, metadata) for part in get_args(annotation) if part is not Ellipsis)
+    if annotation is str:
+        return any(getattr(rule, "pattern", None) for rule in metadata)
+    if not isinstance(annotation, type):
+        return False
+    return annotation is NoneType or issubclass(annotation, (StrEnum, Event, *_ALLOWED))
+
+
+class _Noted(Event):
+    """An event with a reason that a person typed, kept in a note."""
+
+    note_id: UUID | None = None
+    note_hmac: HexDigest | None = None
+
+
+# --- requests ---
+
+
+class RequestReceived(Event):
+    type = "REQUEST_RECEIVED"
+    kind: RequestKind
+    approvals_needed: int
+    due_at: datetime
+    datamap_hash: HexDigest
+
+
+class RequestRepeated(Event):
+    """The same person asked again while a request was open; it was answered with that one."""
+
+    type = "REQUEST_REPEATED"
+
+
+class RequestApproved(_Noted):
+    type = "REQUEST_APPROVED"
+    approvals_given: int
+    approvals_needed: int
+
+
+class LocalTableErased(Event):
+    table: Name
+    action: Code
+    rows: int
+
+
+class CellRetained(Event):
+    table: Name
+    column: Name
+    basis: Basis
+    until: date | None = None
+
+
+class LocalErasureExecuted(Event):
+    """The company's own database was changed, in the same transaction as this event."""
+
+    type = "LOCAL_ERASURE_EXECUTED"
+    datamap_hash: HexDigest
+    tables: tuple[LocalTableErased, ...]
+    retained: tuple[CellRetained, ...]
+    external_calls: int
+    without_reference: tuple[Name, ...]
+
+
+class LocalExecutionFailed(Event):
+    type = "LOCAL_EXECUTION_FAILED"
+    error: Code
+    attempts: int
+
+
+# --- external calls ---
+
+
+class StepSucceeded(Event):
+    type = "ERASURE_STEP_SUCCEEDED"
+    resolver: Name
+    outcome: StepOutcome
+    attempts: int
+    retained_basis: Code | None = None
+
+
+class StepFailed(Event):
+    """The call is abandoned."""
+
+    type = "ERASURE_STEP_FAILED"
+    resolver: Name
+    error: Code
+    code: Code
+    attempts: int
+
+
+class ExpiryScheduled(Event):
+    type = "ERASURE_EXPIRY_SCHEDULED"
+    resolver: Name
+    until: datetime
+    slips: int
+    prior_attempts: int
+
+
+class ExternallyVerified(Event):
+    type = "ERASURE_EXTERNAL_VERIFIED"
+    resolver: Name
+
+
+class ExternalVerificationFailed(Event):
+    type = "ERASURE_EXTERNAL_VERIFICATION_FAILED"
+    resolver: Name
+
+
+class Requeued(_Noted):
+    type = "ERASURE_REQUEUED"
+    resolver: Name
+    prior_attempts: int
+    prior_error: Code | None
+
+
+class ExecutionRequeued(_Noted):
+    type = "LOCAL_EXECUTION_REQUEUED"
+
+
+class BulkRequeued(_Noted):
+    type = "BULK_REQUEUE"
+    chosen: int
+    requeued: int
+
+
+class ErasureCompleted(Event):
+    type = "ERASURE_COMPLETED"
+    operation: OutboxOperation
+
+
+class DeadLetterOpened(Event):
+    type = "DEAD_LETTER_OPENED"
+    dead_letter_id: UUID
+    domain: DeadLetterDomain
+    error: Code
+
+
+# --- people and access ---
+
+
+class OfficerCreated(Event):
+    type = "OFFICER_CREATED"
+    officer_id: UUID
+    role: Role
+
+
+class PasswordChanged(Event):
+    type = "PASSWORD_CHANGED"
+    officer_id: UUID
+
+
+class SignedIn(Event):
+    type = "SIGNED_IN"
+    officer_id: UUID
+
+
+class SignInRefused(Event):
+    type = "SIGN_IN_REFUSED"
+    officer_id: UUID | None
+    why: Code
+
+
+class ApiKeyCreated(Event):
+    type = "API_KEY_CREATED"
+    api_key_id: UUID
+    approvals_needed: int
+
+
+class ApiKeyRevoked(Event):
+    type = "API_KEY_REVOKED"
+    api_key_id: UUID
+
+
+class SubjectSearched(Event):
+    """An officer looked a person up by an identifier."""
+
+    type = "SUBJECT_SEARCHED"
+    kind: Code
+    found: int
+
+
+class AuditExported(Event):
+    type = "AUDIT_EXPORTED"
+    format: Code
+    events_up_to: int
+    request_id: UUID | None = None
+    event_type: Code | None = None

@@ -1,0 +1,56 @@
+"""What people type: kept apart from the trail, sealed, and erasable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.tables import Note
+from effaced.crypto import Keyring
+from effaced.errors import Problem, Refused
+from effaced.model import new_id
+
+LONGEST = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRef:
+    """How an event points at a note."""
+
+    note_id: UUID
+    note_hmac: str
+
+
+def write_note(
+    session: Session,
+    keyring: Keyring,
+    text: str,
+    *,
+    author: str,
+    request_id: UUID | None = None,
+    field: str = "reason",
+) -> NoteRef:
+    """Keep what was typed. Refuses nothing at all and more than 2,000 characters."""
+    text = text.strip()
+    if not text or len(text) > LONGEST:
+        said = "is missing" if not text else f"is longer than {LONGEST} characters"
+        raise Refused(f"The {field} {said}.", problems=[Problem(field, said)])
+    note_id = new_id()
+    sealed = keyring.seal(text.encode(), purpose="note", context=str(note_id))
+    session.add(Note(id=note_id, request_id=request_id, author=author, at=clock.now(), text_sealed=sealed))
+    session.flush()
+    return NoteRef(note_id, keyring.fingerprint(text, purpose="note").hmac)
+
+
+def read_notes(session: Session, keyring: Keyring, note_ids: list[UUID]) -> dict[UUID, str]:
+    """The texts of those notes that have not been erased."""
+    rows = session.scalars(select(Note).where(Note.id.in_(note_ids), Note.text_sealed.is_not(None)))
+    return {
+        note.id: keyring.open(note.text_sealed, purpose="note", context=str(note.id)).decode()
+        for note in rows
+        if note.text_sealed is not None
+    }

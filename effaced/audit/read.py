@@ -1,0 +1,88 @@
+"""Reading the trail: by request, type, actor and time, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy.orm import Session
+
+from effaced.audit.tables import AuditEvent
+from effaced.paging import PAGE, Page, beyond, cut, decode
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which events. `since` is the first moment that counts, `until` the first that no longer does."""
+
+    request_id: UUID | None = None
+    type: str | None = None
+    actor: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    """One event, to be shown."""
+
+    id: int
+    at: datetime
+    type: str
+    actor: str
+    request_id: UUID | None
+    entry_id: UUID | None
+    payload: dict[str, Any]
+
+
+_COLUMNS = (
+    AuditEvent.id,
+    AuditEvent.at,
+    AuditEvent.type,
+    AuditEvent.actor,
+    AuditEvent.request_id,
+    AuditEvent.entry_id,
+    AuditEvent.payload,
+)
+
+
+def conditions(which: AuditFilter) -> list[ColumnElement[bool]]:
+    """The filter as SQL: the list and the export share it, so that they can't disagree."""
+    asked: list[ColumnElement[bool] | None] = [
+        AuditEvent.request_id == which.request_id if which.request_id else None,
+        AuditEvent.type == which.type if which.type else None,
+        AuditEvent.actor == which.actor if which.actor else None,
+        AuditEvent.at >= which.since if which.since else None,
+        AuditEvent.at < which.until if which.until else None,
+    ]
+    return [condition for condition in asked if condition is not None]
+
+
+def select_events(which: AuditFilter) -> Select[Any]:
+    return select(*_COLUMNS).where(*conditions(which))
+
+
+def list_events(
+    session: Session, which: AuditFilter, *, after: str | None = None, limit: int = PAGE
+) -> Page[AuditLine]:
+    """A page of events, newest first."""
+    query = select_events(which).order_by(AuditEvent.id.desc()).limit(limit + 1)
+    if after:
+        query = query.where(beyond([AuditEvent.id], decode(after, int), descending=True))
+    lines = _lines(session.execute(query))
+    return cut(lines, limit, [(line.id,) for line in lines])
+
+
+def last_events_of(session: Session, request_id: UUID, *, limit: int) -> list[AuditLine]:
+    """The last events of one request, in the order in which they happened."""
+    which = AuditFilter(request_id=request_id)
+    rows = session.execute(select_events(which).order_by(AuditEvent.id.desc()).limit(limit))
+    return list(reversed(_lines(rows)))
+
+
+def _lines(rows: Iterable[Any]) -> list[AuditLine]:
+    return [AuditLine(*row) for row in rows]

@@ -1,0 +1,50 @@
+"""`effaced audit`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TextIO
+from uuid import UUID
+
+import click
+
+from effaced.audit.export import Format, export
+from effaced.audit.read import AuditFilter
+from effaced.config import Settings
+from effaced.db import Database
+
+
+@click.group()
+def audit() -> None:
+    """The audit trail."""
+
+
+@audit.command("export")
+@click.option(
+    "--format", "fmt", type=click.Choice([each.value for each in Format]), default="jsonl", show_default=True
+)
+@click.option("--request", "request_id", type=click.UUID, help="Only events of this request.")
+@click.option("--type", "event_type", help="Only events of this type, e.g. ERASURE_COMPLETED.")
+@click.option("--since", type=click.DateTime(), help="Only events from this moment on (UTC).")
+@click.option("--until", type=click.DateTime(), help="Only events before this moment (UTC).")
+@click.option("--output", type=click.File("w", encoding="utf-8", lazy=False), default="-", show_default=True)
+@click.pass_obj
+def export_command(
+    settings: Settings,
+    fmt: str,
+    request_id: UUID | None,
+    event_type: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    output: TextIO,
+) -> None:
+    """Write the trail out. The export itself becomes an event of the trail."""
+    database = Database(settings.database_url)
+    chosen = AuditFilter(
+        request_id=request_id,
+        type=event_type,
+        since=since.replace(tzinfo=UTC) if since else None,
+        until=until.replace(tzinfo=UTC) if until else None,
+    )
+    for piece in export(database, chosen, Format(fmt), actor="cli"):
+        output.write(piece)

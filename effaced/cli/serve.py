@@ -1,0 +1,68 @@
+"""`effaced web | worker | scheduler | drain`: the processes of a fleet."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from effaced.app import create_app
+from effaced.config import Settings
+from effaced.runtime import Runtime
+from effaced.worker.process import install_bell, require_bell, work
+from effaced.worker.schedule import Scheduler
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65_535))
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
+@click.option("--threads", default=8, show_default=True, type=click.IntRange(1, 64), help="Threads of each.")
+@click.pass_obj
+def web(settings: Settings, host: str, port: int, workers: int, threads: int) -> None:
+    """Serve the API and the console (gunicorn)."""
+    from effaced.cli.gunicorn import serve
+
+    # Refuse to start here, with a sentence, rather than in every worker with a traceback.
+    runtime = Runtime(settings)
+    runtime.require_ready()
+    runtime.db.dispose()
+
+    def build() -> object:
+        mine = Runtime(settings)
+        install_bell(mine)
+        return create_app(mine)
+
+    serve(build, bind=f"{host}:{port}", workers=workers, threads=threads)
+
+
+@click.command()
+@click.option("--burst", is_flag=True, help="Stop when the queue is empty.")
+@click.pass_obj
+def worker(settings: Settings, burst: bool) -> None:
+    """Make the external calls (RQ worker). Start as many as you like."""
+    work(Runtime(settings), burst=burst)
+
+
+@click.command()
+@click.pass_obj
+def scheduler(settings: Settings) -> None:
+    """See to whatever is due, every few seconds. One is enough; more do no harm."""
+    runtime = Runtime(settings)
+    bell = require_bell(runtime)
+    runtime.require_ready()
+    Scheduler(runtime, bell).run()
+
+
+@click.command()
+@click.pass_obj
+def drain(settings: Settings) -> None:
+    """Do everything that is due, once, without Redis: for cron, and for places that have no workers."""
+    runtime = Runtime(settings)
+    runtime.require_ready()
+    executed = runtime.executor.execute_due(limit=100_000)
+    runner = runtime.runner()
+    total = 0
+    while settled := asyncio.run(runner.run_once()):
+        total += settled
+    click.echo(f"Executed {executed} requests and settled {total} external calls. Nothing else is due.")

@@ -1,0 +1,177 @@
+"""`effaced up`: everything on one machine, with a private Valkey and nothing to install besides."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+import httpx
+
+from effaced import demo, log
+from effaced import migrate as migrations
+from effaced.cli.supervise import Child, Supervisor
+from effaced.config import Settings, load_settings
+from effaced.crypto import new_key
+from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
+from effaced.demo.vendors import DEMO_TOKEN
+from effaced.errors import ConfigurationError, Unavailable
+from effaced.runtime import Runtime
+from effaced.servers import Valkey
+
+_DEMO = Path(demo.__file__).parent
+
+
+@click.command()
+@click.option(
+    "--demo", "with_demo", is_flag=True, help="An invented company with fake vendors, new each time."
+)
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65_535))
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("var"),
+    show_default=True,
+    help="Where keys, logs and the embedded database are kept.",
+)
+def up(with_demo: bool, port: int, data: Path) -> None:
+    """Run web, worker and scheduler on this machine, with a private Valkey. Ctrl-C ends all of it.
+
+    Without --demo it runs on your settings (EFFACED_*); a key is made and kept if EFFACED_KEYS is not set.
+    """
+    _require_free(port)
+    folder = (data / "demo" if with_demo else data).resolve()
+    if with_demo and folder.exists():
+        shutil.rmtree(folder)
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        supervisor = Supervisor()
+        supervisor.stop_on_signals()
+        stack.callback(supervisor.end)
+        valkey = Valkey()
+        valkey.start()
+        stack.callback(valkey.close)
+        environ = _environment(folder, valkey.url, with_demo)
+        os.environ.update(environ)
+        settings = load_settings()
+        log.configure("critical" if with_demo else "warning", "text")  # the demo fails on purpose
+        _say("Bringing the database up to date")
+        migrations.upgrade(settings.database_url)
+        spawn = _spawner(supervisor, folder, {**os.environ, **environ})
+        loaded = _load_demo(settings, supervisor, spawn, folder) if with_demo else None
+        Runtime(settings).require_ready()
+        log.configure("warning", "text")
+        _say("Starting web, scheduler and worker")
+        spawn("web", "web", "--port", str(port))
+        spawn("scheduler", "scheduler")
+        spawn("worker", "worker")
+        address = f"http://127.0.0.1:{port}"
+        if not supervisor.wait_until(lambda: _answers(f"{address}/healthz"), seconds=60):
+            raise Unavailable(f"effaced did not come up. What it said is in {folder / 'logs'}.")
+        _welcome(address, folder, loaded)
+        supervisor.watch()
+        _say("Stopping")
+    click.echo("Stopped.")
+
+
+def _environment(folder: Path, redis_url: str, with_demo: bool) -> dict[str, str]:
+    environ = {
+        "EFFACED_REDIS_URL": redis_url,
+        "EFFACED_SECURE_COOKIES": "false",
+        "EFFACED_LOG_FORMAT": "text",
+    }
+    if with_demo or "EFFACED_KEYS" not in os.environ:
+        environ["EFFACED_KEYS"] = _kept_key(folder / "keys")
+        if not with_demo:
+            _say(f"Using the key in {folder / 'keys'}. Back it up: without it nothing sealed opens")
+    if "EFFACED_DATABASE_URL" not in os.environ or with_demo:
+        environ["EFFACED_DATABASE_URL"] = f"sqlite:///{folder / 'effaced.db'}"
+    if with_demo:
+        environ |= {
+            "EFFACED_DATAMAP": str(_DEMO / "datamap.yaml"),
+            "EFFACED_RESOLVERS": str(_DEMO / "resolvers.yaml"),
+            "EFFACED_DEMO_VENDORS": f"http://127.0.0.1:{_free_port()}",
+            "EFFACED_DEMO_TOKEN": DEMO_TOKEN,
+            "EFFACED_SWEEP_SECONDS": "2",
+        }
+    return environ
+
+
+def _kept_key(path: Path) -> str:
+    """The key of this folder, made when first asked for and readable by its owner alone."""
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(new_key() + "\n")
+    return path.read_text().strip()
+
+
+def _spawner(supervisor: Supervisor, folder: Path, environ: dict[str, str]) -> Callable[..., None]:
+    def spawn(name: str, *arguments: str, module: str = "effaced") -> None:
+        command = [sys.executable, "-m", module, *arguments]
+        supervisor.start(Child(name, command, folder / "logs" / f"{name}.log", environ))
+
+    return spawn
+
+
+def _load_demo(
+    settings: Settings, supervisor: Supervisor, spawn: Callable[..., None], folder: Path
+) -> Loaded:
+    vendors = os.environ["EFFACED_DEMO_VENDORS"]
+    spawn(
+        "vendors", "--port", vendors.rpartition(":")[2], "--state", str(folder / "vendors.db"),
+        module="effaced.demo.vendors",
+    )  # fmt: skip
+    if not supervisor.wait_until(lambda: _answers(vendors), seconds=30):
+        raise Unavailable(f"The fake vendors did not start. What they said is in {folder / 'logs'}.")
+    runtime = Runtime(settings)
+    try:
+        return Demo(runtime, vendors).load(lambda what: _say(f"Demo: {what}"))
+    finally:
+        runtime.db.dispose()
+
+
+def _welcome(address: str, folder: Path, loaded: Loaded | None) -> None:
+    click.echo()
+    click.echo(f"  Console   {click.style(address, bold=True)}")
+    if loaded:
+        click.echo(f"  Sign in   {OFFICER}  /  {PASSWORD}   (also admin@ and auditor@demo.example)")
+        click.echo(f"  Vendors   {os.environ['EFFACED_DEMO_VENDORS']}   (switch faults on and watch)")
+        click.echo(f"  API key   {loaded.api_token}")
+    else:
+        click.echo("  Sign in   `effaced officer add` makes the first officer")
+    click.echo(f"  Logs      {folder / 'logs'}")
+    click.echo("\n  Ctrl-C stops everything.\n")
+
+
+def _require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise ConfigurationError(
+                f"Port {port} is taken. Choose another: `effaced up --port 8001` or `make run PORT=8001`."
+            ) from None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=2).status_code < 500
+    except httpx.HTTPError:
+        return False
+
+
+def _say(what: str) -> None:
+    click.echo(f"{what} ...")

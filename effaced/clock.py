@@ -1,0 +1,53 @@
+"""The only place that reads the time. Tests put a clock of their own in with `pretend`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+
+def _system() -> datetime:
+    return datetime.now(UTC)
+
+
+_source: Callable[[], datetime] = _system
+
+
+def now() -> datetime:
+    """The current moment, timezone-aware, in UTC."""
+    return _source()
+
+
+def monotonic() -> float:
+    """Seconds for measuring durations; unrelated to the calendar."""
+    return time.monotonic()
+
+
+class ManualClock:
+    """A clock that moves only when told to."""
+
+    def __init__(self, at: datetime) -> None:
+        if at.tzinfo is None:
+            raise ValueError("a clock needs a timezone-aware moment")
+        self.at = at.astimezone(UTC)
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    def advance(self, by: timedelta) -> datetime:
+        self.at += by
+        return self.at
+
+
+@contextmanager
+def pretend(at: datetime) -> Iterator[ManualClock]:
+    """Within the block the whole process lives at `at`, until the clock is advanced."""
+    global _source
+    before, clock = _source, ManualClock(at)
+    _source = clock
+    try:
+        yield clock
+    finally:
+        _source = before

@@ -1,0 +1,163 @@
+"""Settings: the environment (`EFFACED_*`) over `effaced.toml` over defaults.
+
+A wrong value stops effaced at start with the key's name and what is allowed. The value itself is never
+shown: it may be a password.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from effaced.crypto import Keyring
+from effaced.db import parse_url
+from effaced.errors import ConfigurationError, Problem
+
+PREFIX = "EFFACED_"
+# Variables of this prefix that are not settings: where the settings file is, and what tests and the demo use.
+_OTHER = ("EFFACED_CONFIG", "EFFACED_TEST_", "EFFACED_DEMO_", "EFFACED_EXAMPLES", "EFFACED_CHROMIUM")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True, env_ignore_empty=True
+    )
+
+    database_url: str = Field(
+        "sqlite:///var/effaced.db", description="PostgreSQL or SQLite, where the company's data is"
+    )
+    redis_url: str | None = Field(None, description="Redis or Valkey for the workers' doorbell")
+    keys: SecretStr = Field(description="id:key[,id:key...], newest first; `effaced keys new` makes one")
+    datamap: Path = Field(Path("datamap.yaml"), description="the data map")
+    resolvers: Path = Field(Path("resolvers.yaml"), description="the external systems")
+
+    max_body_bytes: Annotated[int, Field(ge=1_024, le=16_777_216)] = 262_144
+    secure_cookies: bool = Field(True, description="send cookies over HTTPS only")
+    session_hours: Annotated[int, Field(ge=1, le=72)] = 10
+    time_zone: str = Field("UTC", description="in which deadlines end and pages show times")
+
+    lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = 300
+    sweep_seconds: Annotated[float, Field(ge=0.2, le=600)] = 10
+    batch_size: Annotated[int, Field(ge=1, le=1_000)] = 50
+    max_attempts: Annotated[int, Field(ge=1, le=50)] = 8
+    crash_limit: Annotated[int, Field(ge=1, le=20)] = 3
+    backoff_seconds: Annotated[float, Field(ge=0.05, le=3_600)] = 30
+    backoff_cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3_600
+    max_age_days: Annotated[int, Field(ge=1, le=90)] = 25
+    drain_seconds: Annotated[int, Field(ge=1, le=600)] = 60
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "text"] = "json"
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str) -> str:
+        parse_url(value)
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _known_redis(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("expected redis://, rediss:// or unix://")
+        return value
+
+    @field_validator("keys")
+    @classmethod
+    def _usable_keys(cls, value: SecretStr) -> SecretStr:
+        Keyring.parse(value.get_secret_value())
+        return value
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        if value not in available_timezones():
+            raise ValueError("expected an IANA name such as Europe/Berlin")
+        return value
+
+    @property
+    def keyring(self) -> Keyring:
+        return Keyring.parse(self.keys.get_secret_value())
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def lease(self) -> timedelta:
+        return timedelta(seconds=self.lease_seconds)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        path = Path(os.environ.get("EFFACED_CONFIG", "effaced.toml"))
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, path)
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings, or say everything that is wrong with them at once."""
+    named = os.environ.get("EFFACED_CONFIG")
+    if named and not Path(named).is_file():
+        raise ConfigurationError("EFFACED_CONFIG names a file that does not exist.")
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        problems = [_problem(detail) for detail in error.errors(include_input=False, include_url=False)]
+        raise ConfigurationError("effaced can't start with these settings:", problems=problems) from None
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            "effaced can't start with these settings:", problems=[Problem("", str(error))]
+        ) from None
+    except ValueError as error:  # the TOML itself does not parse; its message names line and column only
+        raise ConfigurationError(f"effaced.toml: {error}") from None
+
+
+def unknown_variables(environ: dict[str, str]) -> list[str]:
+    """Variables that look like settings and are not: most often a typing error."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    strangers = [
+        name
+        for name in environ
+        if name.startswith(PREFIX) and name not in known and not name.startswith(_OTHER)
+    ]
+    return [
+        f"{name} is not a setting"
+        + (f"; did you mean {close[0]}?" if (close := get_close_matches(name, known, 1)) else ".")
+        for name in sorted(strangers)
+    ]
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    name = ".".join(str(part) for part in detail["loc"])
+    where = f"{PREFIX}{name.upper()}"
+    if detail["type"] == "missing":
+        return Problem(
+            where, "is not set. `effaced keys new` makes a key." if name == "keys" else "is not set"
+        )
+    if detail["type"] == "extra_forbidden":
+        close = get_close_matches(name, Settings.model_fields, 1)
+        return Problem(
+            f"effaced.toml: {name}", "is not a setting" + (f"; did you mean {close[0]}?" if close else "")
+        )
+    return Problem(where, detail["msg"].removeprefix("Value error, "))

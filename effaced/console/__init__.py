@@ -1,0 +1,35 @@
+"""The console: what compliance officers see and do. One module per page."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Flask
+
+from effaced.console import (
+    abandoned,
+    audit,
+    errors,
+    filters,
+    guard,
+    htmx,
+    overview,
+    request,
+    requests,
+    scheduled,
+    sign_in,
+    theme,
+    verified,
+)
+
+PAGES = (sign_in, theme, overview, requests, request, abandoned, scheduled, verified, audit)
+
+
+def register(app: Flask) -> None:
+    """Put the console under /console, behind sign-in."""
+    htmx.register(app)
+    filters.register(app)
+    guard.register(app)
+    errors.register(app)
+    console = Blueprint("console", __name__, url_prefix="/console")
+    for page in PAGES:
+        console.register_blueprint(page.blueprint)
+    app.register_blueprint(console)

@@ -1,0 +1,86 @@
+"""What templates can call: words, times, numbers, and who is signed in."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
+from flask import Flask, request
+
+from effaced import clock
+from effaced.console import times
+from effaced.console.current import runtime
+from effaced.console.theme import chosen_theme
+from effaced.console.words import advice, badge, label
+from effaced.model import Role
+from effaced.paging import COUNT_CAP
+
+# htmx would keep page HTML, with people's data, in the browser's storage, and would evaluate attributes.
+HTMX_CONFIG = {
+    "allowEval": False,
+    "allowScriptTags": False,
+    "includeIndicatorStyles": False,
+    "historyCacheSize": 0,
+    "historyRestoreAsHxRequest": False,
+    "refreshOnHistoryMiss": True,
+}
+
+
+def register(app: Flask) -> None:
+    app.jinja_env.filters.update(
+        absolute=absolute,
+        relative=relative,
+        iso=iso,
+        day=times.day,
+        number=number,
+        plural=plural,
+        short=short,
+    )
+    app.jinja_env.globals.update(
+        badge=badge, label=label, advice=advice, deadline=deadline, htmx_config=HTMX_CONFIG, Role=Role
+    )
+    app.context_processor(_surroundings)
+
+
+def absolute(value: datetime) -> str:
+    return times.absolute(value, runtime().settings.zone)
+
+
+def relative(value: datetime) -> str:
+    return times.relative(value, clock.now())
+
+
+def iso(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def deadline(due: datetime, closed: datetime | None = None) -> times.Deadline:
+    return times.deadline(due, clock.now(), runtime().settings.zone, closed=closed)
+
+
+def day(value: date | str) -> str:
+    return times.day(date.fromisoformat(value) if isinstance(value, str) else value)
+
+
+def number(value: int) -> str:
+    """1,234; a count that was cut off says so."""
+    return f"{COUNT_CAP:,}+" if value > COUNT_CAP else f"{value:,}"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """3 rows, 1 row"""
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+def short(value: UUID) -> str:
+    """The end of an id: the beginning of ours is the time and the same for neighbours."""
+    return value.hex[-8:]
+
+
+def _surroundings() -> dict[str, Any]:
+    return {
+        "theme": chosen_theme(),
+        "zone_name": runtime().settings.time_zone,
+        "page_name": (request.endpoint or "").split(".")[1:2],
+    }

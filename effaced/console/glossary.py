@@ -1,0 +1,168 @@
+"""The trail in plain words: one sentence per type of event, made from its payload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from effaced.console.words import label
+from effaced.model import DeadLetterDomain, RequestKind, Role, StepOutcome
+
+Payload = Mapping[str, Any]
+Moment = Callable[[datetime], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """How a type of event is told. `tell` gets the payload and how to write a moment."""
+
+    tone: str
+    icon: str
+    tell: Callable[[Payload, Moment], str]
+
+
+def _rows(payload: Payload) -> str:
+    tables = [table for table in payload["tables"] if table["action"] != "retained" and table["rows"]]
+    rows = sum(table["rows"] for table in tables)
+    calls = payload["external_calls"]
+    own = f"Own database changed: {_count(rows, 'row')} in {_count(len(tables), 'table')}"
+    return f"{own}. {_count(calls, 'external call')} queued."
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
+def _tries(payload: Payload) -> str:
+    return f"after {_count(payload['attempts'], 'try').replace('trys', 'tries')}"
+
+
+def _outcome(payload: Payload) -> str:
+    outcome = StepOutcome(payload["outcome"])
+    basis = f" ({payload['retained_basis']})" if payload.get("retained_basis") else ""
+    return {
+        StepOutcome.ERASED: "erased the data",
+        StepOutcome.ALREADY_ABSENT: "had nothing to erase",
+        StepOutcome.VERIFIED_EXPIRY: "let the data expire; it was looked for and is gone",
+        StepOutcome.RETAINED: f"keeps the data for a legal reason{basis}",
+        StepOutcome.ATTESTED: "was done by hand",
+        StepOutcome.RECTIFIED: "corrected the data",
+    }[outcome]
+
+
+def _scheduled(payload: Payload, moment: Moment) -> str:
+    until = moment(datetime.fromisoformat(payload["until"]))
+    slipped = f" The date has moved {_count(payload['slips'], 'time')}." if payload["slips"] else ""
+    return f"{payload['resolver']} will let the data go by {until}.{slipped}"
+
+
+_REFUSALS = {
+    "unknown_officer": "no officer has that address",
+    "wrong_password": "the password was wrong",
+    "locked": "the account was locked after wrong passwords",
+    "inactive": "the account is deactivated",
+}
+
+GLOSSARY: dict[str, Sentence] = {
+    "REQUEST_RECEIVED": Sentence(
+        "info",
+        "inbox",
+        lambda p, moment: (
+            f"{label(RequestKind(p['kind']))} request received, due by "
+            f"{moment(datetime.fromisoformat(p['due_at']))}. "
+            + (
+                f"Needs {_count(p['approvals_needed'], 'approval')}."
+                if p["approvals_needed"]
+                else "Needs no approval."
+            )
+        ),
+    ),
+    "REQUEST_REPEATED": Sentence(
+        "quiet", "inbox", lambda _p, _m: "The same person asked again; answered with this request."
+    ),
+    "REQUEST_APPROVED": Sentence(
+        "good", "user", lambda p, _m: f"Approved ({p['approvals_given']} of {p['approvals_needed']})."
+    ),
+    "LOCAL_ERASURE_EXECUTED": Sentence("good", "database", lambda p, _m: _rows(p)),
+    "LOCAL_EXECUTION_FAILED": Sentence(
+        "bad", "alert", lambda p, _m: f"Changing the own database failed ({p['error']}), {_tries(p)}."
+    ),
+    "LOCAL_EXECUTION_REQUEUED": Sentence(
+        "info", "cycle", lambda _p, _m: "The change of the own database is to be tried again."
+    ),
+    "ERASURE_STEP_SUCCEEDED": Sentence("good", "check", lambda p, _m: f"{p['resolver']} {_outcome(p)}."),
+    "ERASURE_STEP_FAILED": Sentence(
+        "bad",
+        "cross",
+        lambda p, _m: f"{p['resolver']} was abandoned {_tries(p)} ({p['error']}, {p['code']}).",
+    ),
+    "ERASURE_EXPIRY_SCHEDULED": Sentence("info", "hourglass", _scheduled),
+    "ERASURE_EXTERNAL_VERIFIED": Sentence(
+        "good", "eye", lambda p, _m: f"{p['resolver']} was asked again: the data is gone."
+    ),
+    "ERASURE_EXTERNAL_VERIFICATION_FAILED": Sentence(
+        "bad", "eye", lambda p, _m: f"{p['resolver']} was asked again: the data is still there."
+    ),
+    "ERASURE_REQUEUED": Sentence(
+        "info",
+        "cycle",
+        lambda p, _m: f"{p['resolver']} is to be tried again, with a full set of tries.",
+    ),
+    "BULK_REQUEUE": Sentence(
+        "info",
+        "cycle",
+        lambda p, _m: f"Requeued {p['requeued']:,} of {_count(p['chosen'], 'chosen dead letter')}.",
+    ),
+    "ERASURE_COMPLETED": Sentence("good", "check", lambda _p, _m: "Completed: every step has ended well."),
+    "DEAD_LETTER_OPENED": Sentence(
+        "bad",
+        "alert",
+        lambda p, _m: (
+            f"A dead letter was opened: {label(DeadLetterDomain(p['domain'])).lower()}, {p['error']}."
+        ),
+    ),
+    "OFFICER_CREATED": Sentence(
+        "quiet",
+        "user",
+        lambda p, _m: f"An account was created with the role {label(Role(p['role'])).lower()}.",
+    ),
+    "PASSWORD_CHANGED": Sentence(
+        "quiet", "lock", lambda _p, _m: "A password was changed; its sessions ended."
+    ),
+    "SIGNED_IN": Sentence("quiet", "user", lambda _p, _m: "Signed in."),
+    "SIGN_IN_REFUSED": Sentence(
+        "warn", "lock", lambda p, _m: f"A sign-in was refused: {_REFUSALS.get(p['why'], p['why'])}."
+    ),
+    "API_KEY_CREATED": Sentence(
+        "quiet",
+        "key",
+        lambda p, _m: (
+            f"An API key was created; its requests need {_count(p['approvals_needed'], 'approval')}."
+        ),
+    ),
+    "API_KEY_REVOKED": Sentence("quiet", "key", lambda _p, _m: "An API key was revoked."),
+    "SUBJECT_SEARCHED": Sentence(
+        "quiet",
+        "search",
+        lambda p, _m: f"Looked a person up by {p['kind']}: {_count(p['found'], 'request')} found.",
+    ),
+    "AUDIT_EXPORTED": Sentence(
+        "quiet",
+        "download",
+        lambda p, _m: f"Exported the trail as {p['format']}, up to event {p['events_up_to']:,}.",
+    ),
+}
+
+
+def tell(event_type: str, payload: Payload, moment: Moment) -> tuple[Sentence, str]:
+    """The sentence of an event. One whose type or payload this version does not know is named, not hidden."""
+    known = GLOSSARY.get(event_type)
+    if known is not None:
+        try:
+            return known, known.tell(payload, moment)
+        except (KeyError, ValueError, TypeError):
+            pass
+    plain = event_type.replace("_", " ").capitalize() + "."
+    return Sentence("quiet", "dots", lambda _p, _m: plain), plain

@@ -1,0 +1,75 @@
+"""Which dead letters a page or a bulk action is about, in the URL and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flask import url_for
+
+from effaced.console.urls import not_allowed, with_query
+from effaced.console.words import label
+from effaced.deadletters.read import OPEN as OPEN_STATUSES
+from effaced.deadletters.read import DeadLetterFilter
+from effaced.model import DeadLetterDomain, DeadLetterStatus
+
+OPEN, ALL = "open", "all"
+_STATUSES = (OPEN, ALL, *(status.value for status in DeadLetterStatus))
+_DOMAINS = tuple(domain.value for domain in DeadLetterDomain)
+_LONGEST = 255
+
+
+@dataclass(frozen=True, slots=True)
+class LetterQuery:
+    """The filters of the list; an empty one takes everything."""
+
+    status: str = OPEN
+    domain: str = ""
+    resolver: str = ""
+    error: str = ""
+
+    @classmethod
+    def read(cls, values: Mapping[str, str]) -> LetterQuery:
+        """From a URL or a form; refuses words that don't exist, with those that do."""
+        status, domain = values.get("status", "") or OPEN, values.get("domain", "")
+        resolver, error = values.get("resolver", "").strip(), values.get("error", "").strip()
+        if status not in _STATUSES:
+            raise not_allowed("status", _STATUSES)
+        if domain and domain not in _DOMAINS:
+            raise not_allowed("domain", _DOMAINS)
+        for name, value in (("resolver", resolver), ("error", error)):
+            if len(value) > _LONGEST or not value.isprintable():
+                raise not_allowed(name, [f"at most {_LONGEST} printable characters"])
+        return cls(status, domain, resolver, error)
+
+    def filter(self) -> DeadLetterFilter:
+        statuses = {OPEN: OPEN_STATUSES, ALL: ()}.get(self.status)
+        return DeadLetterFilter(
+            statuses=(DeadLetterStatus(self.status),) if statuses is None else statuses,
+            domain=DeadLetterDomain(self.domain) if self.domain else None,
+            resolver=self.resolver or None,
+            error=self.error or None,
+        )
+
+    def fields(self) -> dict[str, str]:
+        """What a form has to carry along."""
+        return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name)}
+
+    def url(self, *, after: str | None = None) -> str:
+        values = self.fields() | {"status": "" if self.status == OPEN else self.status, "after": after or ""}
+        return with_query(url_for("console.abandoned.index"), values)
+
+    @property
+    def filtered(self) -> bool:
+        return self != LetterQuery()
+
+    def words(self) -> str:
+        """The filter as people would say it."""
+        status = {OPEN: "open", ALL: "in any state"}.get(self.status)
+        parts = [
+            status or f"in the state “{label(DeadLetterStatus(self.status)).lower()}”",
+            f"from {label(DeadLetterDomain(self.domain)).lower()}" if self.domain else "",
+            f"at {self.resolver}" if self.resolver else "",
+            f"with the error {self.error}" if self.error else "",
+        ]
+        return ", ".join(part for part in parts if part)

@@ -1,0 +1,115 @@
+"""Overview: what needs me now?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from flask import Blueprint, render_template, url_for
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.console.charts import Flow, flow_chart
+from effaced.console.current import runtime
+from effaced.console.request_query import RequestQuery
+from effaced.days import days_from
+from effaced.deadletters.read import DeadLetterFilter, count_dead_letters
+from effaced.model import RequestStatus, Verification
+from effaced.outbox.read import VerificationFilter, count_scheduled, count_verifications
+from effaced.requests.read import (
+    Due,
+    completed_by_day,
+    count_requests,
+    list_requests,
+    received_by_day,
+)
+
+blueprint = Blueprint("overview", __name__)
+DAYS = 30
+NEXT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One number, what it means, and the list that has exactly that many rows."""
+
+    name: str
+    hint: str
+    count: int
+    url: str
+    tone: str
+    icon: str
+
+
+@blueprint.get("/")
+def index() -> str:
+    now = clock.now()
+    with runtime().db.read() as session:
+        needs = needs_of(session)
+        next_up = list_requests(session, RequestQuery().filter(), now, limit=NEXT)
+        flow = _flow(session)
+    return render_template(
+        "console/overview/index.html",
+        needs=needs,
+        calm=not any(need.count for need in needs if need.tone != "info"),
+        next_up=next_up,
+        all_open=RequestQuery(),
+        flow=flow,
+        chart=flow_chart(flow),
+    )
+
+
+def needs_of(session: Session) -> list[Need]:
+    """All that may need a person, the most urgent first. A count runs the query of the list it links to."""
+    return [
+        _requests(
+            session, RequestQuery(due=Due.OVERDUE), "Overdue", "past the legal deadline", "bad", "alert"
+        ),
+        _requests(
+            session, RequestQuery(due=Due.SOON), "Due in 7 days", "still open, deadline near", "warn", "clock"
+        ),
+        _requests(
+            session,
+            RequestQuery(status=RequestStatus.REVIEW.value),
+            "Waiting for approval",
+            "nothing happens until you decide",
+            "warn",
+            "user",
+        ),
+        Need(
+            "Dead letters",
+            "failed for good, until someone acts",
+            count_dead_letters(session, DeadLetterFilter()),
+            url_for("console.abandoned.index"),
+            "bad",
+            "cross",
+        ),
+        Need(
+            "Failed verifications",
+            "reported gone, found again",
+            count_verifications(session, VerificationFilter(Verification.STILL_PRESENT)),
+            url_for("console.verified.index", outcome=Verification.STILL_PRESENT.value),
+            "bad",
+            "eye",
+        ),
+        Need(
+            "Waiting at a vendor",
+            "the vendor named a later date",
+            count_scheduled(session),
+            url_for("console.scheduled.index"),
+            "info",
+            "hourglass",
+        ),
+    ]
+
+
+def _requests(session: Session, query: RequestQuery, name: str, hint: str, tone: str, icon: str) -> Need:
+    return Need(name, hint, count_requests(session, query.filter(), clock.now()), query.url(), tone, icon)
+
+
+def _flow(session: Session) -> list[Flow]:
+    zone = runtime().settings.zone
+    today = clock.now().astimezone(zone).date()
+    days = days_from(today - timedelta(days=DAYS - 1), DAYS)
+    received, completed = received_by_day(session, days, zone), completed_by_day(session, days, zone)
+    return [Flow(day.date, day.count, done.count) for day, done in zip(received, completed, strict=True)]

@@ -1,0 +1,104 @@
+"""Which requests a page is about, as its URL says it. Badge, list and link are made from the same query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from flask import request, url_for
+
+from effaced.console.urls import not_allowed, text_arg, with_query, word_arg
+from effaced.console.words import label
+from effaced.model import RequestKind, RequestStatus
+from effaced.requests.read import Blocker, Due, RequestFilter
+
+OPEN, CLOSED, ALL = "open", "closed", "all"
+STATUSES = (OPEN, CLOSED, ALL, *(status.value for status in RequestStatus))
+DUE_WORDS = {Due.OVERDUE: "overdue", Due.SOON: "due in 7 days"}
+SOONEST, LATEST = "soonest", "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestQuery:
+    """The filters of the list. `found` are the ids that a subject search came to, `subject` its token."""
+
+    status: str = OPEN
+    due: Due | None = None
+    kind: RequestKind | None = None
+    blocked: Blocker | None = None
+    order: str | None = None
+    subject: str | None = None
+    found: tuple[UUID, ...] | None = None
+
+    @property
+    def latest_first(self) -> bool:
+        """Open requests by the next deadline; in a list with closed ones the latest matter most."""
+        return self.order == LATEST or (self.order is None and self.status in (CLOSED, ALL, *_CLOSED))
+
+    def filter(self) -> RequestFilter:
+        chosen = RequestStatus(self.status) if self.status not in (OPEN, CLOSED, ALL) else None
+        is_open = {OPEN: True, CLOSED: False}.get(self.status)
+        return RequestFilter(is_open, chosen, self.due, self.kind, self.blocked, self.found)
+
+    def url(self, *, after: str | None = None) -> str:
+        values = {
+            "status": self.status if self.status != self._usual_status else None,
+            "due": self.due,
+            "kind": self.kind,
+            "blocked": self.blocked,
+            "order": self.order,
+            "subject": self.subject,
+            "after": after,
+        }
+        return with_query(url_for("console.requests.index"), values)
+
+    def turned(self) -> RequestQuery:
+        """The same list in the other order."""
+        return replace(self, order=SOONEST if self.latest_first else LATEST)
+
+    @property
+    def _usual_status(self) -> str:
+        return ALL if self.subject else OPEN
+
+    @property
+    def filtered(self) -> bool:
+        return replace(self, order=None) != RequestQuery()
+
+    def words(self) -> str:
+        """The filters as people would say them."""
+        parts = [
+            {OPEN: "open", CLOSED: "closed", ALL: "open and closed"}.get(self.status)
+            or label(RequestStatus(self.status)).lower(),
+            DUE_WORDS[self.due] if self.due else "",
+            label(self.kind).lower() if self.kind else "",
+            f"blocked by {label(self.blocked).lower()}" if self.blocked else "",
+            "of the person searched for" if self.subject else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+_CLOSED = (RequestStatus.COMPLETED.value, RequestStatus.DENIED.value, RequestStatus.CANCELLED.value)
+
+
+def query_of_url() -> RequestQuery:
+    """The query that the current URL asks for; refuses words that don't exist, with those that do."""
+    subject = text_arg("subject", longest=4_000)
+    status = text_arg("status") or (ALL if subject else OPEN)
+    if status not in STATUSES:
+        raise not_allowed("status", STATUSES)
+    order = text_arg("order")
+    if order not in (None, SOONEST, LATEST):
+        raise not_allowed("order", (SOONEST, LATEST))
+    return RequestQuery(
+        status=status,
+        due=word_arg("due", Due),
+        kind=word_arg("kind", RequestKind),
+        blocked=word_arg("blocked", Blocker),
+        order=order,
+        subject=subject,
+    )
+
+
+def current_page() -> str | None:
+    """Where the page in the URL begins."""
+    return request.args.get("after") or None

@@ -1,0 +1,93 @@
+"""One request's story: events of the trail and tries at external calls, merged by time, in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from effaced.audit.notes import read_notes
+from effaced.audit.read import AuditLine, last_events_of
+from effaced.audit.tables import Note
+from effaced.console import times
+from effaced.console.actors import names_of
+from effaced.console.glossary import tell
+from effaced.console.words import label
+from effaced.crypto import Keyring
+from effaced.model import AttemptOutcome
+from effaced.requests.read import AttemptLine, last_attempts_of
+
+MOST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of the story. `note` is what a person typed; `minor` lines are tries."""
+
+    at: datetime
+    text: str
+    tone: str
+    icon: str
+    who: str | None = None
+    note: str | None = None
+    type: str | None = None
+    minor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    moments: tuple[Moment, ...]
+    shortened: bool
+
+
+def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUID) -> Timeline:
+    """The last 300 events and tries, oldest first."""
+    events = last_events_of(session, request_id, limit=MOST + 1)
+    attempts = last_attempts_of(session, request_id, limit=MOST + 1)
+    notes = {note.id: note for note in session.scalars(select(Note).where(Note.request_id == request_id))}
+    mentioned = {UUID(line.payload["note_id"]) for line in events if line.payload.get("note_id")}
+    texts = read_notes(session, keyring, [*mentioned, *notes])
+    loose = [note for note in notes.values() if note.id not in mentioned and note.id in texts]
+    names = names_of(session, [line.actor for line in events] + [note.author for note in loose])
+
+    # Within one moment: what was typed, then the try, then what became of it.
+    story = [
+        *(((note.at, 0, n), _note(note, names, texts)) for n, note in enumerate(loose)),
+        *(((line.at, 1, line.id), _attempt(line)) for line in attempts),
+        *(((line.at, 2, line.id), _event(line, names, texts, zone)) for line in events),
+    ]
+    moments = [moment for _key, moment in sorted(story, key=lambda pair: pair[0])]
+    return Timeline(tuple(moments[-MOST:]), shortened=len(moments) > MOST)
+
+
+def _event(line: AuditLine, names: dict[str, str], texts: dict[UUID, str], zone: ZoneInfo) -> Moment:
+    sentence, text = tell(line.type, line.payload, lambda at: times.absolute(at, zone))
+    noted = line.payload.get("note_id")
+    return Moment(
+        at=line.at,
+        text=text,
+        tone=sentence.tone,
+        icon=sentence.icon,
+        who=names[line.actor],
+        note=texts.get(UUID(noted), "(the reason has been erased)") if noted else None,
+        type=line.type,
+    )
+
+
+def _attempt(line: AttemptLine) -> Moment:
+    said = [
+        f"HTTP {line.status_code}" if line.status_code else "",
+        line.error or "",
+        f"{line.latency_ms:,} ms",
+    ]
+    text = f"Try {line.number} at {line.resolver} {label(line.outcome)}: {', '.join(filter(None, said))}."
+    failed = line.outcome in (AttemptOutcome.FAILURE, AttemptOutcome.TIMEOUT)
+    return Moment(line.at, text, "warn" if failed else "quiet", "dots", minor=True)
+
+
+def _note(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
+    return Moment(note.at, "Remark.", "quiet", "note", who=names[note.author], note=texts[note.id])

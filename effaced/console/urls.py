@@ -1,0 +1,46 @@
+"""Filters that live in the URL: read from it, written back to it, refused by name when they make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from flask import request
+
+from effaced.errors import Problem, Refused
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def text_arg(name: str, *, longest: int = 255) -> str | None:
+    """A filter's text; an empty one is none."""
+    value = request.args.get(name, "").strip()
+    if len(value) > longest or not value.isprintable():
+        raise not_allowed(name, [f"at most {longest} printable characters"])
+    return value or None
+
+
+def word_arg(name: str, words: type[E]) -> E | None:
+    """One of a fixed set of words, or none."""
+    value = request.args.get(name, "")
+    if not value:
+        return None
+    try:
+        return words(value)
+    except ValueError:
+        raise not_allowed(name, [word.value for word in words]) from None
+
+
+def not_allowed(name: str, allowed: Iterable[str]) -> Refused:
+    expected = f"expected {', '.join(allowed)}"
+    return Refused(
+        f"The filter '{name}' has a value that is not allowed.", problems=[Problem(name, expected)]
+    )
+
+
+def with_query(path: str, values: Mapping[str, str | None]) -> str:
+    """The path with those of the values that are set."""
+    given = {name: value for name, value in values.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path

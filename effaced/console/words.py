@@ -1,0 +1,107 @@
+"""The console's words: every state as a word, a tone and an icon, the same on all pages.
+
+Tones are the only colours there are: quiet, info, good, warn, bad.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from effaced.model import (
+    AttemptOutcome,
+    DeadLetterDomain,
+    DeadLetterStatus,
+    OutboxStatus,
+    RequestKind,
+    RequestStatus,
+    Role,
+    StepOutcome,
+    Verification,
+)
+from effaced.requests.read import Blocker
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """How a state looks."""
+
+    word: str
+    tone: str
+    icon: str
+
+
+BADGES: dict[StrEnum, Badge] = {
+    RequestStatus.RECEIVED: Badge("Received", "quiet", "inbox"),
+    RequestStatus.IDENTITY_CHECK: Badge("Identity check", "warn", "user"),
+    RequestStatus.REVIEW: Badge("Waiting for approval", "warn", "user"),
+    RequestStatus.APPROVED: Badge("Approved", "info", "check"),
+    RequestStatus.ON_HOLD: Badge("On hold", "warn", "pause"),
+    RequestStatus.RUNNING: Badge("Running", "info", "cycle"),
+    RequestStatus.COMPLETED: Badge("Completed", "good", "check"),
+    RequestStatus.DENIED: Badge("Denied", "quiet", "cross"),
+    RequestStatus.CANCELLED: Badge("Cancelled", "quiet", "cross"),
+    OutboxStatus.PENDING: Badge("Queued", "quiet", "dots"),
+    OutboxStatus.IN_FLIGHT: Badge("Calling", "info", "cycle"),
+    OutboxStatus.SUCCEEDED: Badge("Done", "good", "check"),
+    OutboxStatus.FAILED: Badge("Will be tried again", "warn", "cycle"),
+    OutboxStatus.SCHEDULED: Badge("Waiting at vendor", "info", "hourglass"),
+    OutboxStatus.ABANDONED: Badge("Abandoned", "bad", "cross"),
+    StepOutcome.ERASED: Badge("Erased", "good", "check"),
+    StepOutcome.ALREADY_ABSENT: Badge("Was not there", "good", "check"),
+    StepOutcome.VERIFIED_EXPIRY: Badge("Expired, seen gone", "good", "check"),
+    StepOutcome.RETAINED: Badge("Retained by vendor", "warn", "lock"),
+    StepOutcome.ATTESTED: Badge("Done by hand", "good", "user"),
+    StepOutcome.RECTIFIED: Badge("Corrected", "good", "check"),
+    Verification.DUE: Badge("Not looked at yet", "quiet", "clock"),
+    Verification.CONFIRMED: Badge("Confirmed gone", "good", "check"),
+    Verification.STILL_PRESENT: Badge("Still present", "bad", "alert"),
+    DeadLetterStatus.PENDING: Badge("Open", "bad", "alert"),
+    DeadLetterStatus.REVIEWING: Badge("In review", "warn", "eye"),
+    DeadLetterStatus.REPLAYING: Badge("Being tried again", "info", "cycle"),
+    DeadLetterStatus.RESOLVED: Badge("Resolved", "good", "check"),
+    DeadLetterStatus.REQUIRES_REVIEW: Badge("Failed again", "bad", "alert"),
+    DeadLetterStatus.PERMANENTLY_FAILED: Badge("Given up", "quiet", "cross"),
+    DeadLetterStatus.REJECTED: Badge("Rejected", "quiet", "cross"),
+    DeadLetterStatus.ARCHIVED: Badge("Archived", "quiet", "inbox"),
+    Blocker.APPROVAL: Badge("Approval", "warn", "user"),
+    Blocker.HOLD: Badge("Hold", "warn", "pause"),
+    Blocker.ABANDONED: Badge("Abandoned", "bad", "alert"),
+    Blocker.VENDOR: Badge("Vendor", "info", "hourglass"),
+}
+
+LABELS: dict[StrEnum, str] = {
+    RequestKind.ERASURE: "Erasure",
+    RequestKind.RECTIFICATION: "Rectification",
+    DeadLetterDomain.EXTERNAL_CALL: "External call",
+    DeadLetterDomain.VERIFICATION: "Verification",
+    DeadLetterDomain.LOCAL_EXECUTION: "Own database",
+    AttemptOutcome.SUCCESS: "succeeded",
+    AttemptOutcome.FAILURE: "failed",
+    AttemptOutcome.TIMEOUT: "timed out",
+    AttemptOutcome.CIRCUIT_OPEN: "was not made",
+    AttemptOutcome.SCHEDULED: "was answered with a later date",
+    Role.AUDITOR: "Auditor",
+    Role.OFFICER: "Officer",
+    Role.ADMIN: "Admin",
+}
+
+# What a dead letter's recommended action asks of the reader.
+ADVICE = {
+    "check_with_vendor": "The vendor reported success, yet the data is there. Ask the vendor, then requeue.",
+    "fix_and_requeue": "Trying again will not help until the cause is fixed. Fix it, then requeue.",
+    "requeue_when_vendor_is_back": "The vendor did not answer long enough. Requeue once it does.",
+    "reissue": "The corrections are gone. Send the correction again.",
+}
+
+
+def badge(state: StrEnum) -> Badge:
+    return BADGES[state]
+
+
+def label(word: StrEnum) -> str:
+    return BADGES[word].word if word in BADGES else LABELS[word]
+
+
+def advice(code: str) -> str:
+    return ADVICE.get(code, "")

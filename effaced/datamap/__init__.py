@@ -1,0 +1,1 @@
+"""Which table holds what about whom: map, check, plan, erase."""

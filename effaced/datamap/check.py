@@ -1,0 +1,88 @@
+"""Does the data map fit the live database? Every problem at once, each with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection
+
+from effaced.datamap.check_columns import column_problems
+from effaced.datamap.check_links import link_problems
+from effaced.datamap.key import KEY_FAMILIES
+from effaced.datamap.model import DataMap
+from effaced.datamap.reader import closest, one_of
+from effaced.datamap.schema import LiveSchema, read_schema
+from effaced.errors import Problem
+
+Finding = tuple[int, str]
+_NO_TEXT = ("json", "binary", "array")
+
+
+def check_map(connection: Connection, data_map: DataMap) -> list[Problem]:
+    """All that stands against erasing by this map in this database; an empty list if nothing does."""
+    return find_problems(read_schema(connection), data_map)
+
+
+def find_problems(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+    found = {
+        *_undeclared(schema, data_map),
+        *_missing(schema, data_map),
+        *_subject(schema, data_map),
+        *column_problems(schema, data_map),
+        *link_problems(schema, data_map),
+    }
+    return [Problem(data_map.where(line), message) for line, message in sorted(found)]
+
+
+def _undeclared(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    for name, live in schema.tables.items():
+        rule = data_map.tables.get(name)
+        if rule is None and name not in data_map.not_personal:
+            pointing = [
+                str(key) for key in schema.foreign_keys if key.table == name and key.to in data_map.tables
+            ]
+            hint = f"; its foreign key {pointing[0]} suggests a link" if pointing else ""
+            yield (
+                data_map.tables_line,
+                f"{name}: the table is not declared; put it under tables or not_personal{hint}",
+            )
+        for column in live.columns if rule else ():
+            if rule and column not in rule.columns:
+                yield rule.line, f"{name}.{column}: the column is not declared"
+
+
+def _missing(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    declared = {name: rule.line for name, rule in data_map.tables.items()} | dict(data_map.not_personal)
+    strangers = [name for name in schema.tables if name not in declared]
+    for name, line in declared.items():
+        if name not in schema.tables:
+            yield line, f"{name}: the database has no such table{closest(name, strangers)}"
+    for name, table in data_map.tables.items():
+        live = schema.tables[name].columns if name in schema.tables else table.columns
+        for column, rule in table.columns.items():
+            if column not in live:
+                near = closest(column, set(live) - set(table.columns))
+                yield rule.line, f"{name}.{column}: the table has no such column{near}"
+
+
+def _subject(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    live = schema.tables.get(data_map.subject)
+    if live is None:
+        return
+    named = [("subject.key", column, data_map.subject_line) for column in data_map.key]
+    named += [(f"identifiers.{rule.kind}", rule.column, rule.line) for rule in data_map.identifiers]
+    named += [(f"refs.{rule.kind}", column, rule.line) for rule in data_map.refs for column in rule.columns]
+    for what, name, line in named:
+        column = live.columns.get(name)
+        if column is None:
+            yield line, f"{what}: {live.name} has no column '{name}'{closest(name, live.columns)}"
+        elif what == "subject.key" and column.family not in KEY_FAMILIES:
+            yield line, f"{what}: {live.name}.{name} must be {one_of(KEY_FAMILIES)}, not {column.family}"
+        elif column.family in _NO_TEXT:
+            yield line, f"{what}: {live.name}.{name} is {column.family} and can't be read as a text"
+    if all(column in live.columns for column in data_map.key) and not live.determines(data_map.key):
+        columns = ", ".join(data_map.key)
+        yield (
+            data_map.subject_line,
+            f"subject.key: {live.name}({columns}) must be unique, or it may name several people",
+        )

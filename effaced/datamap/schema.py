@@ -1,0 +1,218 @@
+"""The live database as the data map sees it: tables, columns, what is unique, who points at whom."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Column, Connection, Inspector, MetaData, Table, inspect, text, types
+from sqlalchemy.dialects.postgresql import DOMAIN
+from sqlalchemy.exc import SAWarning
+
+from effaced.datamap.model import OWN_PREFIX
+
+_FAMILIES: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
+    (types.String, "text"),
+    (types.Boolean, "true or false"),
+    (types.Integer, "number"),
+    (types.Numeric, "number"),
+    (types.Uuid, "uuid"),
+    (types.DateTime, "date and time"),
+    (types.Date, "date"),
+    (types.JSON, "json"),
+    (types.LargeBinary, "binary"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveColumn:
+    """One column. `generated` ones can't be written to."""
+
+    name: str
+    type: types.TypeEngine[Any]
+    nullable: bool
+    generated: bool
+
+    @property
+    def family(self) -> str | None:
+        """Columns of one family can be compared; None if nothing is known about the type."""
+        if isinstance(self.type, types.Enum):
+            return f"enum {self.type.name}"
+        known = next((name for kind, name in _FAMILIES if isinstance(self.type, kind)), None)
+        unknown = isinstance(self.type, types.NullType)
+        return known or (None if unknown else type(self.type).__name__.lower())
+
+    @property
+    def length(self) -> int | None:
+        return self.type.length if isinstance(self.type, types.String) else None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The values an enum allows."""
+        return tuple(self.type.enums) if isinstance(self.type, types.Enum) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Columns whose values may not repeat. `whole`: for all rows, with no condition or expression."""
+
+    columns: frozenset[str]
+    whole: bool = True
+    nulls_repeat: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Rows of `table` point at rows of `to`."""
+
+    table: str
+    to: str
+    on: tuple[tuple[str, str], ...]
+    acts: bool
+    """Whether the database itself would act (cascade, set null) or refuse at once (restrict)."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(own for own, _ in self.on)
+
+    def __str__(self) -> str:
+        targets = ", ".join(other for _, other in self.on)
+        return f"{self.table}({', '.join(self.columns)}) -> {self.to}({targets})"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTable:
+    """One table."""
+
+    name: str
+    columns: Mapping[str, LiveColumn]
+    uniques: tuple[Unique, ...]
+
+    def determines(self, columns: Iterable[str]) -> bool:
+        """Whether these columns pick out at most one row."""
+        given = set(columns)
+        return any(unique.whole and unique.columns <= given for unique in self.uniques)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSchema:
+    """The company's tables in the database's default schema; effaced's own are left out."""
+
+    dialect: str
+    tables: Mapping[str, LiveTable]
+    foreign_keys: tuple[ForeignKey, ...]
+    metadata: MetaData = field(default_factory=MetaData, repr=False, compare=False)
+
+    def table(self, name: str) -> Table:
+        """The table for building statements. SQLAlchemy quotes whatever the names hold."""
+        if name not in self.metadata.tables:
+            columns = self.tables[name].columns.values()
+            Table(name, self.metadata, *(Column(column.name, column.type) for column in columns))
+        return self.metadata.tables[name]
+
+
+def read_schema(connection: Connection) -> LiveSchema:
+    """Look at the database. A handful of queries, however many tables there are."""
+    with warnings.catch_warnings():
+        # Types and indexes that SQLAlchemy does not know are no concern here.
+        warnings.simplefilter("ignore", SAWarning)
+        return _read(connection, inspect(connection))
+
+
+def _read(connection: Connection, inspector: Inspector) -> LiveSchema:
+    columns = inspector.get_multi_columns()
+    keys = inspector.get_multi_pk_constraint()
+    constraints = inspector.get_multi_unique_constraints()
+    if connection.dialect.name == "sqlite":
+        # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
+        indexes = inspector.get_multi_indexes(include_auto_indexes=True)
+        hidden: set[str] = set()
+    else:
+        indexes, hidden = inspector.get_multi_indexes(), _partitions(connection)
+    tables = {}
+    for place in sorted(columns, key=str):
+        name = str(place[1])
+        if name.startswith(OWN_PREFIX) or name in hidden:
+            continue
+        primary = frozenset(keys[place]["constrained_columns"])
+        live = {each["name"]: _column(each, primary) for each in columns[place]}
+        uniques = [Unique(primary)] if primary else []
+        uniques += [_unique(each, live) for each in constraints[place]]
+        uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
+        tables[name] = LiveTable(name, live, tuple(dict.fromkeys(uniques)))
+    foreign_keys = [
+        key
+        for (_, name), found in inspector.get_multi_foreign_keys().items()
+        for reflected in (found if name in tables else ())
+        if (key := _foreign_key(connection, str(name), reflected, tables)) is not None
+    ]
+    return LiveSchema(connection.dialect.name, tables, tuple(sorted(foreign_keys, key=str)))
+
+
+def _column(reflected: Mapping[str, Any], primary: frozenset[str]) -> LiveColumn:
+    kind, nullable = reflected["type"], reflected["nullable"]
+    if isinstance(kind, DOMAIN):
+        nullable = nullable and not kind.not_null
+        kind = kind.data_type
+    always = reflected.get("identity", {}).get("always", False)
+    return LiveColumn(
+        name=reflected["name"],
+        type=kind,
+        # SQLite calls the columns of a primary key nullable.
+        nullable=nullable and reflected["name"] not in primary,
+        generated=always or "computed" in reflected,
+    )
+
+
+def _unique(reflected: Mapping[str, Any], columns: Mapping[str, LiveColumn]) -> Unique:
+    named = {name for name in reflected["column_names"] if name is not None}
+    spoken_of = set(re.findall(r"\w+", " ".join(reflected.get("expressions", ()))))
+    options = reflected.get("dialect_options", {})
+    partial = any(name.endswith("_where") for name in options)
+    return Unique(
+        columns=frozenset(named | (spoken_of & set(columns))),
+        whole=not partial and None not in reflected["column_names"],
+        nulls_repeat=not options.get("postgresql_nulls_not_distinct", False),
+    )
+
+
+def _foreign_key(
+    connection: Connection, table: str, reflected: Mapping[str, Any], tables: Mapping[str, LiveTable]
+) -> ForeignKey | None:
+    """None if it leads to another schema, to nowhere, or to effaced's own tables."""
+    sqlite = connection.dialect.name == "sqlite"
+    to = _as_declared(reflected["referred_table"], tables, loosely=sqlite)
+    if reflected["referred_schema"] is not None or to is None:
+        return None
+    pairs = [
+        (own, _as_declared(other, tables[to].columns, loosely=sqlite) or other)
+        for own, other in zip(reflected["constrained_columns"], reflected["referred_columns"], strict=True)
+    ]
+    rule = reflected.get("options", {}).get("ondelete", "NO ACTION")
+    acts = rule != "NO ACTION"
+    if sqlite:
+        acts = _sqlite_acts(connection, table, reflected["constrained_columns"])
+    return ForeignKey(table, to, tuple(pairs), acts)
+
+
+def _as_declared(name: str, known: Iterable[str], *, loosely: bool) -> str | None:
+    """SQLite takes `REFERENCES Customers(ID)` for `customers(id)`."""
+    return next((each for each in known if each == name or (loosely and each.lower() == name.lower())), None)
+
+
+def _sqlite_acts(connection: Connection, table: str, columns: Iterable[str]) -> bool:
+    """SQLAlchemy reads ON DELETE from the table's SQL text, which odd names defeat; the pragma knows."""
+    rules = connection.execute(
+        text('SELECT "from", on_delete FROM pragma_foreign_key_list(:name)'), {"name": table}
+    )
+    names = {name.lower() for name in columns}
+    return any(own.lower() in names and rule != "NO ACTION" for own, rule in rules)
+
+
+def _partitions(connection: Connection) -> set[str]:
+    """Partitions are reached through the table they are part of."""
+    query = text("SELECT relname FROM pg_class WHERE relispartition AND pg_table_is_visible(oid)")
+    return set(connection.scalars(query))

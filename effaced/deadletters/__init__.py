@@ -1,0 +1,1 @@
+"""Failed operations: what people must look at."""

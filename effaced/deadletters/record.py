@@ -1,0 +1,159 @@
+"""Opening dead letters, and closing or reopening them when a second try has ended.
+
+All of it happens in the transaction that settles the failed work, so a dead letter is there exactly
+when something is abandoned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import case, insert, or_, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import Record, append
+from effaced.audit.events import DeadLetterOpened
+from effaced.deadletters.tables import DeadLetter
+from effaced.model import DeadLetterDomain, DeadLetterStatus, SubjectKey, new_id
+from effaced.sql import among
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that ended badly. `error` is a class name, `code` a machine word."""
+
+    domain: DeadLetterDomain
+    request_id: UUID
+    subject: SubjectKey
+    error: str
+    code: str
+    entry_id: UUID | None = None
+    resolver: str | None = None
+    attempts: int = 0
+
+
+def record_failures(session: Session, failures: Sequence[Failure]) -> None:
+    """Open a dead letter for each failure; one that was being replayed goes back to the people."""
+    if not failures:
+        return
+    known = _existing(session, failures)
+    now = clock.now()
+    rows, opened = [], []
+    for failure in failures:
+        letter_id = known.get(_identity(failure))
+        if letter_id is not None:
+            _replay_failed(session, letter_id, failure)
+            continue
+        letter_id = new_id()
+        rows.append(
+            {
+                "id": letter_id,
+                "domain": failure.domain,
+                "failure_type": failure.error,
+                "error_code": failure.code,
+                "entry_id": failure.entry_id,
+                "request_id": failure.request_id,
+                "resolver": failure.resolver,
+                "subject_key_id": failure.subject.key_id,
+                "subject_hmac": failure.subject.hmac,
+                "status": DeadLetterStatus.PENDING,
+                "retry_count": 0,
+                "max_retries": 2,
+                "recommended_action": recommend(failure),
+                "context": {"attempts": failure.attempts},
+                "created_at": now,
+                "updated_at": now,
+                "resolution": "",
+            }
+        )
+        opened.append(
+            Record(
+                DeadLetterOpened(dead_letter_id=letter_id, domain=failure.domain, error=failure.error),
+                request_id=failure.request_id,
+                entry_id=failure.entry_id,
+                subject=failure.subject,
+            )
+        )
+    if rows:
+        append(session, opened)
+        session.execute(insert(DeadLetter), rows)
+
+
+def record_recoveries(session: Session, domain: DeadLetterDomain, entry_ids: Collection[UUID]) -> None:
+    """The work behind these letters has ended well after all: they are resolved."""
+    _resolve(session, domain, among(session, DeadLetter.entry_id, entry_ids))
+
+
+def record_execution_recovery(session: Session, request_id: UUID) -> None:
+    """The local execution of this request has succeeded after all."""
+    _resolve(session, DeadLetterDomain.LOCAL_EXECUTION, DeadLetter.request_id == request_id)
+
+
+def recommend(failure: Failure) -> str:
+    """What a person should try first."""
+    if failure.domain is DeadLetterDomain.VERIFICATION:
+        return "check_with_vendor"
+    if failure.domain is DeadLetterDomain.LOCAL_EXECUTION:
+        return "fix_and_requeue"
+    if failure.code in {"attempts_exhausted", "max_age"}:
+        return "requeue_when_vendor_is_back"
+    return "fix_and_requeue"
+
+
+_SETTLED = (DeadLetterStatus.RESOLVED, DeadLetterStatus.ARCHIVED, DeadLetterStatus.REJECTED)
+
+
+def _resolve(session: Session, domain: DeadLetterDomain, which: object) -> None:
+    now = clock.now()
+    session.execute(
+        update(DeadLetter)
+        .where(DeadLetter.domain == domain, which, DeadLetter.status.not_in(_SETTLED))  # type: ignore[arg-type]
+        .values(status=DeadLetterStatus.RESOLVED, resolution="replayed", resolved_at=now, updated_at=now)
+    )
+
+
+def _identity(failure: Failure) -> tuple[DeadLetterDomain, UUID | None]:
+    # A local execution has no entry: its letter is found by the request.
+    return failure.domain, failure.entry_id or failure.request_id
+
+
+def _existing(
+    session: Session, failures: Sequence[Failure]
+) -> dict[tuple[DeadLetterDomain, UUID | None], UUID]:
+    entries = [failure.entry_id for failure in failures if failure.entry_id]
+    requests = [failure.request_id for failure in failures if not failure.entry_id]
+    found = session.execute(
+        select(DeadLetter.id, DeadLetter.domain, DeadLetter.entry_id, DeadLetter.request_id)
+        .where(
+            or_(
+                DeadLetter.entry_id.in_(entries),
+                DeadLetter.entry_id.is_(None) & DeadLetter.request_id.in_(requests),
+            )
+        )
+        .order_by(DeadLetter.id)
+        .with_for_update()
+    )
+    return {(domain, entry_id or request_id): letter_id for letter_id, domain, entry_id, request_id in found}
+
+
+def _replay_failed(session: Session, letter_id: UUID, failure: Failure) -> None:
+    at_cap = DeadLetter.retry_count >= DeadLetter.max_retries
+    session.execute(
+        update(DeadLetter)
+        .where(DeadLetter.id == letter_id)
+        .values(
+            status=case(
+                (at_cap, DeadLetterStatus.REQUIRES_REVIEW.value), else_=DeadLetterStatus.PENDING.value
+            ),
+            failure_type=failure.error,
+            error_code=failure.code,
+            recommended_action=recommend(failure),
+            context={"attempts": failure.attempts},
+            resolved_at=None,
+            resolution="",
+            updated_at=clock.now(),
+        )
+    )

@@ -1,0 +1,1 @@
+"""A small company to try everything on, and its fake vendors."""

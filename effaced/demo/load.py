@@ -1,0 +1,151 @@
+"""Fills the demo: the company's people, officers, and requests in every state there is.
+
+The past is made the way the present is: requests are received, approved and driven through the real
+code against the fake vendors, with the clock turned back and a fault switched on where one is wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import httpx
+
+from effaced import clock
+from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.officers import create_officer
+from effaced.accounts.tables import ApiKey, Officer
+from effaced.demo.company import create_company, fill_company
+from effaced.model import RequestKind, Role
+from effaced.requests.approve import approve
+from effaced.requests.intake import receive
+from effaced.runtime import Runtime
+
+PEOPLE = 300
+OFFICER = "officer@demo.example"
+PASSWORD = "erase-me-please"  # noqa: S105
+_REASON = "Identity confirmed by the shop's account; no invoice is disputed."
+_TEAM = (
+    (OFFICER, "Mara Lindqvist", Role.OFFICER),
+    ("admin@demo.example", "Jonas Weidmann", Role.ADMIN),
+    ("auditor@demo.example", "Inès Carvalho", Role.AUDITOR),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One person's request, some days ago. Everything after `days` says what became of it."""
+
+    person: int
+    days: float
+    approved_after: float | None = None
+    vendor: str = ""
+    fault: str = ""
+    options: tuple[tuple[str, object], ...] = ()
+    tries: int = 1
+
+
+# People whose number divides by four take no newsletter: nothing of theirs waits for the mailing list.
+SCENES = (
+    *(Scene(1000 + 4 * number, 41 - 2.7 * number, approved_after=1.2) for number in range(1, 14)),
+    Scene(1060, 33.5),  # overdue, nobody has looked at it
+    Scene(1064, 27.2),  # due this week
+    Scene(1068, 3.1),
+    Scene(1072, 0.4),
+    Scene(1061, 12, 0.8, "mailing", "expires_only", (("seconds", 19 * 86_400),)),
+    Scene(1062, 9, 1.1, "mailing", "expires_only", (("seconds", 44 * 86_400),)),
+    Scene(1063, 2, 0.5),  # waits two minutes for the mailing list and then completes before your eyes
+    Scene(1076, 6, 1.0, "payment", "rejects"),
+    Scene(1080, 5, 0.7, "files", "rejects", (("status", 422),)),
+    Scene(1084, 4, 0.9, "payment", "rejects"),
+    Scene(1088, 8, 0.6, "crm", "lies"),
+    Scene(1092, 0.6, 0.588, "crm", "down", tries=6),  # still trying, with growing pauses
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a visitor needs to get in."""
+
+    people: int
+    requests: int
+    api_token: str
+
+
+class Demo:
+    """The demo company on one runtime, with its vendors at `vendors`."""
+
+    def __init__(self, runtime: Runtime, vendors: str) -> None:
+        self._runtime = runtime
+        self._vendors = vendors
+
+    def load(self, progress: Callable[[str], None]) -> Loaded:
+        """Fill an empty database."""
+        progress(f"inventing {PEOPLE} people")
+        create_company(self._runtime.db.engine)
+        with self._runtime.db.begin() as session:
+            fill_company(session, PEOPLE)
+            team = [
+                create_officer(session, email=email, name=name, role=role, password=PASSWORD, actor="cli")
+                for email, name, role in _TEAM
+            ]
+            key, token = create_api_key(session, name="Web shop", approvals_needed=1, actor="cli")
+        progress(f"telling {len(SCENES)} stories")
+        now = clock.now()
+        for moment, step in sorted(self._steps(now, team[0], key), key=lambda each: each[0]):
+            with clock.pretend(min(moment, now)):
+                step()
+        return Loaded(PEOPLE, len(SCENES), token)
+
+    def _steps(
+        self, now: datetime, officer: Officer, key: ApiKey
+    ) -> Iterator[tuple[datetime, Callable[[], None]]]:
+        for scene in SCENES:
+            ids: list[UUID] = []
+            received = now - timedelta(days=scene.days)
+            yield received, lambda scene=scene, ids=ids: ids.append(self._receive(scene, key))  # type: ignore[misc]
+            if scene.approved_after is None:
+                continue
+            approved = received + timedelta(days=scene.approved_after)
+            yield (
+                approved,
+                lambda scene=scene, ids=ids: self._approve(scene, ids[0], officer),  # type: ignore[misc]
+            )
+
+    def _receive(self, scene: Scene, key: ApiKey) -> UUID:
+        with self._runtime.db.begin() as session:
+            intake = receive(
+                session,
+                self._runtime.keyring,
+                self._runtime.plan,
+                kind=RequestKind.ERASURE,
+                subject_id=str(scene.person),
+                api_key=key,
+                zone=self._runtime.settings.zone,
+            )
+            return intake.request.id
+
+    def _approve(self, scene: Scene, request_id: UUID, officer: Officer) -> None:
+        with self._fault(scene):
+            with self._runtime.db.begin() as session:
+                approve(session, self._runtime.executor, request_id, by=officer, reason=_REASON)
+            at = clock.now()
+            for number in range(scene.tries):
+                with clock.pretend(at):
+                    asyncio.run(self._runtime.runner().run_once())
+                at += self._runtime.backoff.delay(number + 1)
+
+    @contextmanager
+    def _fault(self, scene: Scene) -> Iterator[None]:
+        self._switch(scene.vendor, scene.fault, **dict(scene.options))
+        yield
+        self._switch(scene.vendor, "none")
+
+    def _switch(self, vendor: str, kind: str, **options: object) -> None:
+        if vendor:
+            fields = {"vendor": vendor, "kind": kind, **options}
+            httpx.post(f"{self._vendors}/_faults", json=fields).raise_for_status()

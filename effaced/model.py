@@ -1,0 +1,138 @@
+"""The words everything else is written in: states, operations, subject references, ids."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID
+
+from effaced import clock
+
+
+class RequestKind(StrEnum):
+    """What the person asked for."""
+
+    ERASURE = "erasure"
+    RECTIFICATION = "rectification"
+
+
+class RequestStatus(StrEnum):
+    """Where a subject request stands. Overdue, blocked and waiting are derived, never stored."""
+
+    RECEIVED = "received"
+    IDENTITY_CHECK = "identity_check"
+    REVIEW = "review"
+    APPROVED = "approved"
+    ON_HOLD = "on_hold"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+
+
+class OutboxOperation(StrEnum):
+    """Which external call an entry makes."""
+
+    ERASE = "erase"
+    RECTIFY = "rectify"
+
+
+class OutboxStatus(StrEnum):
+    """Where an external call stands."""
+
+    PENDING = "pending"
+    IN_FLIGHT = "in_flight"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SCHEDULED = "scheduled"
+    ABANDONED = "abandoned"
+
+
+class StepOutcome(StrEnum):
+    """How an external call ended well."""
+
+    ERASED = "erased"
+    ALREADY_ABSENT = "already_absent"
+    VERIFIED_EXPIRY = "verified_expiry"
+    RETAINED = "retained"
+    ATTESTED = "attested"
+    RECTIFIED = "rectified"
+
+
+class Verification(StrEnum):
+    """What a read-back after a success said; `due` means it could not be made yet."""
+
+    DUE = "due"
+    CONFIRMED = "confirmed"
+    STILL_PRESENT = "still_present"
+
+
+class AttemptOutcome(StrEnum):
+    """What one try at an external call came to."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    TIMEOUT = "timeout"
+    CIRCUIT_OPEN = "circuit_open"
+    SCHEDULED = "scheduled"
+
+
+class DeadLetterStatus(StrEnum):
+    """Where a failed operation stands with the people who look after it."""
+
+    PENDING = "pending"
+    REVIEWING = "reviewing"
+    REPLAYING = "replaying"
+    RESOLVED = "resolved"
+    REQUIRES_REVIEW = "requires_review"
+    PERMANENTLY_FAILED = "permanently_failed"
+    REJECTED = "rejected"
+    ARCHIVED = "archived"
+
+
+class DeadLetterDomain(StrEnum):
+    """Which part of the way a dead letter comes from."""
+
+    EXTERNAL_CALL = "external_call"
+    VERIFICATION = "verification"
+    LOCAL_EXECUTION = "local_execution"
+
+
+class Role(StrEnum):
+    """What an officer may do: read; read and act; act and administer."""
+
+    AUDITOR = "auditor"
+    OFFICER = "officer"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectRef:
+    """How one external system knows the person, e.g. kind `crm_contact`, value `c-81`."""
+
+    kind: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One corrected value of a rectification. Personal data: kept out of every log and repr."""
+
+    column: str
+    value: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectKey:
+    """The keyed hash that stands for a person after everything personal is gone."""
+
+    key_id: str
+    hmac: str
+
+
+def new_id() -> UUID:
+    """A UUID version 7: unique, and sorted by time, so that index pages fill from one end."""
+    millis = int(clock.now().timestamp() * 1000)
+    value = (millis & (2**48 - 1)) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
+    return UUID(int=value | 0b10 << 62 | secrets.randbits(62))

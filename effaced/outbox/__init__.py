@@ -1,0 +1,1 @@
+"""Durable external calls: enqueue with the local change, claim, requeue, count."""

@@ -1,0 +1,127 @@
+"""Taking due entries for execution, under a lease and a token.
+
+A claim is an attempt. It sets the gate to the end of the lease and takes the next token; only whoever
+holds that token can settle the entry. On PostgreSQL rows that another runner is about to take are
+skipped, not waited for; on SQLite writers are serial anyway.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, case, literal, select, union_all, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.model import OutboxStatus, Verification
+from effaced.outbox.entry import COLUMNS, OutboxEntry, as_entry
+from effaced.outbox.tables import OutboxRow
+
+# Statuses stand in these statements as literals: with bound values a generic plan can't use the partial
+# indexes, and claiming would slow down with every finished entry.
+PENDING, IN_FLIGHT, FAILED, SCHEDULED, SUCCEEDED = (
+    literal(status, OutboxRow.status.type, literal_execute=True)
+    for status in (
+        OutboxStatus.PENDING,
+        OutboxStatus.IN_FLIGHT,
+        OutboxStatus.FAILED,
+        OutboxStatus.SCHEDULED,
+        OutboxStatus.SUCCEEDED,
+    )
+)
+FRESH: ColumnElement[bool] = (OutboxRow.status == PENDING) & OutboxRow.gate.is_(None)
+GATED: ColumnElement[bool] = OutboxRow.status.in_([PENDING, FAILED, SCHEDULED]) & OutboxRow.gate.is_not(None)
+LEASED: ColumnElement[bool] = OutboxRow.status == IN_FLIGHT
+
+
+def claim(session: Session, resolver: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
+    """Claim up to `limit` due entries of one resolver, oldest first."""
+    now = clock.now()
+    mine = OutboxRow.resolver == resolver
+    fresh = _lockable(select(OutboxRow.entry_id, OutboxRow.enqueued_at).where(mine, FRESH), limit).order_by(
+        OutboxRow.enqueued_at, OutboxRow.entry_id
+    )
+    gated = _lockable(
+        select(OutboxRow.entry_id, OutboxRow.enqueued_at).where(mine, GATED, OutboxRow.gate <= now), limit
+    ).order_by(OutboxRow.gate)
+    both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
+    picked = select(both.c.entry_id).order_by(both.c.enqueued_at, both.c.entry_id).limit(limit)
+    return _take(session, OutboxRow.entry_id.in_(picked), now, lease, alone=False)
+
+
+def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[OutboxEntry]:
+    """Claim one entry whose runner died, to be run with no other beside it.
+
+    If it was claimed with others before, nobody knows whose call was the end of that runner: the attempt
+    is returned. If it was alone, the crash is its own and counts.
+    """
+    now = clock.now()
+    oldest = _lockable(
+        select(OutboxRow.entry_id).where(OutboxRow.resolver == resolver, LEASED, OutboxRow.gate <= now), 1
+    ).order_by(OutboxRow.gate)
+    return _take(session, OutboxRow.entry_id.in_(oldest), now, lease, alone=True)
+
+
+def has_crashed(session: Session, resolver: str) -> bool:
+    """Whether a lease of this resolver has run out."""
+    overdue = select(OutboxRow.entry_id).where(
+        OutboxRow.resolver == resolver, LEASED, OutboxRow.gate <= clock.now()
+    )
+    return session.execute(overdue.limit(1)).first() is not None
+
+
+def claim_read_backs(session: Session, resolver: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
+    """Claim succeeded entries whose read-back is still to be made. Their status stays what it is."""
+    now = clock.now()
+    due = _lockable(
+        select(OutboxRow.entry_id).where(OutboxRow.resolver == resolver, OutboxRow.verify_due_at <= now),
+        limit,
+    ).order_by(OutboxRow.verify_due_at)
+    taken = session.execute(
+        update(OutboxRow)
+        .where(OutboxRow.entry_id.in_(due), OutboxRow.verification == Verification.DUE)
+        .values(verify_due_at=now + lease, token=OutboxRow.token + 1)
+        .returning(*COLUMNS)
+    )
+    return [as_entry(row) for row in taken]
+
+
+def release(session: Session, entries: list[OutboxEntry]) -> None:
+    """Give entries back that were claimed but never called, with their attempt."""
+    for entry in entries:
+        session.execute(
+            update(OutboxRow)
+            .where(OutboxRow.entry_id == entry.entry_id, LEASED, OutboxRow.token == entry.token)
+            .values(
+                status=OutboxStatus.PENDING, gate=None, attempts=OutboxRow.attempts - 1, claimed_alone=False
+            )
+        )
+
+
+def _lockable(statement: Select[*tuple[Any, ...]], limit: int) -> Select[*tuple[Any, ...]]:
+    return statement.limit(limit).with_for_update(skip_locked=True)
+
+
+def _take(
+    session: Session, which: ColumnElement[bool], now: datetime, lease: timedelta, *, alone: bool
+) -> list[OutboxEntry]:
+    returned = case((LEASED & OutboxRow.claimed_alone.is_(False), 1), else_=0)
+    own_crash = case((LEASED & OutboxRow.claimed_alone.is_(True), 1), else_=0)
+    taken = session.execute(
+        update(OutboxRow)
+        .where(which)
+        .values(
+            status=OutboxStatus.IN_FLIGHT,
+            attempts=OutboxRow.attempts + 1 - returned,
+            crashes=OutboxRow.crashes + own_crash,
+            token=OutboxRow.token + 1,
+            claimed_alone=alone,
+            gate=now + lease,
+            last_attempt_at=now,
+        )
+        .returning(*COLUMNS)
+    )
+    entries = [as_entry(row) for row in taken]
+    entries.sort(key=lambda entry: (entry.enqueued_at, entry.entry_id))
+    return entries

@@ -1,0 +1,171 @@
+"""Looking at external calls: those of a request, those that wait at a vendor, those that were read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import Select, case, func, literal_column, select
+from sqlalchemy.orm import Session
+
+from effaced.days import Day, count_by_day
+from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
+from effaced.outbox.tables import OutboxRow
+from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
+
+# Failures first: what is still there after it was reported gone comes before what nobody has looked at yet.
+VERIFICATION_ORDER = (Verification.STILL_PRESENT, Verification.DUE, Verification.CONFIRMED)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """One external call, to be shown. Its reference to the person is not here."""
+
+    entry_id: UUID
+    request_id: UUID
+    operation: OutboxOperation
+    resolver: str
+    status: OutboxStatus
+    outcome: StepOutcome | None
+    attempts: int
+    gate: datetime | None
+    last_attempt_at: datetime | None
+    last_error: str | None
+    times_parked: int
+    ended_at: datetime | None
+    retained_basis: str | None
+    verification: Verification | None
+    verified_at: datetime | None
+    verify_due_at: datetime | None
+
+
+_COLUMNS = [getattr(OutboxRow, name) for name in EntryLine.__slots__]
+_SCHEDULED = OutboxRow.status == literal_column("'scheduled'")
+
+
+def entries_of(session: Session, request_id: UUID) -> list[EntryLine]:
+    """All calls of one request, by resolver."""
+    query = select(*_COLUMNS).where(OutboxRow.request_id == request_id)
+    return _lines(session, query.order_by(OutboxRow.resolver, OutboxRow.entry_id))
+
+
+# --- waiting at a vendor ---
+
+
+def list_scheduled(
+    session: Session, *, resolver: str | None = None, after: str | None = None, limit: int = PAGE
+) -> Page[EntryLine]:
+    """Entries that wait for a vendor's horizon, the nearest first."""
+    query = _scheduled(resolver, *_COLUMNS).order_by(OutboxRow.gate, OutboxRow.entry_id).limit(limit + 1)
+    if after:
+        query = query.where(beyond([OutboxRow.gate, OutboxRow.entry_id], decode(after, datetime, UUID)))
+    lines = _lines(session, query)
+    return cut(lines, limit, [(_moment(line.gate), line.entry_id) for line in lines])
+
+
+def count_scheduled(session: Session, *, resolver: str | None = None) -> int:
+    return count_up_to(session, _scheduled(resolver, OutboxRow.entry_id))
+
+
+def horizons(session: Session, days: list[date], zone: ZoneInfo, *, resolver: str | None = None) -> list[Day]:
+    """How many horizons fall on each of these days."""
+    mine = [OutboxRow.resolver == resolver] if resolver else []
+    return count_by_day(session, OutboxRow.gate, days, zone, _SCHEDULED, *mine)
+
+
+def scheduled_resolvers(session: Session) -> list[str]:
+    """Whom somebody waits for."""
+    return list(session.scalars(_scheduled(None, OutboxRow.resolver).distinct().order_by(OutboxRow.resolver)))
+
+
+def _scheduled(resolver: str | None, *columns: Any) -> Select[Any]:
+    # A parked row without a gate does not exist; saying so keeps the sort key free of nulls.
+    query = select(*columns).where(_SCHEDULED, OutboxRow.gate.is_not(None))
+    return query.where(OutboxRow.resolver == resolver) if resolver else query
+
+
+# --- read back ---
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationFilter:
+    outcome: Verification | None = None
+    resolver: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBacks:
+    """What looking again has shown at one resolver."""
+
+    resolver: str
+    still_present: int
+    due: int
+    confirmed: int
+
+
+def read_backs(session: Session) -> list[ReadBacks]:
+    """Outcomes by resolver, those with failures first."""
+
+    def tally(outcome: Verification) -> Any:
+        return func.sum(case((OutboxRow.verification == outcome, 1), else_=0))
+
+    query = (
+        select(OutboxRow.resolver, *(tally(outcome) for outcome in VERIFICATION_ORDER))
+        .where(OutboxRow.verification.is_not(None))
+        .group_by(OutboxRow.resolver)
+    )
+    found = [ReadBacks(*row) for row in session.execute(query)]
+    return sorted(found, key=lambda each: (-each.still_present, -each.due, each.resolver))
+
+
+def count_verifications(session: Session, which: VerificationFilter) -> int:
+    return count_up_to(session, _verified(which, OutboxRow.entry_id))
+
+
+def list_verifications(
+    session: Session, which: VerificationFilter, *, after: str | None = None, limit: int = PAGE
+) -> Page[EntryLine]:
+    """Read-backs, failures first, within one outcome the newest entry first.
+
+    One query per outcome, each along its own index range, instead of a sort over all of them.
+    """
+    begin, *last = decode(after, str, UUID) if after else (VERIFICATION_ORDER[0],)
+    lines: list[EntryLine] = []
+    for outcome in VERIFICATION_ORDER[_rank(begin) :]:
+        if which.outcome not in (None, outcome):
+            continue
+        one = VerificationFilter(outcome, which.resolver)
+        query = _verified(one, *_COLUMNS).order_by(OutboxRow.entry_id.desc()).limit(limit + 1 - len(lines))
+        if last and outcome == begin:
+            query = query.where(beyond([OutboxRow.entry_id], tuple(last), descending=True))
+        lines += _lines(session, query)
+        if len(lines) > limit:
+            break
+    if len(lines) <= limit:
+        return Page(tuple(lines))
+    end = lines[limit - 1]
+    assert end.verification is not None
+    return Page(tuple(lines[:limit]), encode((end.verification.value, end.entry_id)))
+
+
+def _rank(outcome: object) -> int:
+    return VERIFICATION_ORDER.index(outcome) if outcome in VERIFICATION_ORDER else 0
+
+
+def _verified(which: VerificationFilter, *columns: Any) -> Select[Any]:
+    query = select(*columns).where(OutboxRow.verification.is_not(None))
+    if which.outcome:
+        query = query.where(OutboxRow.verification == which.outcome)
+    return query.where(OutboxRow.resolver == which.resolver) if which.resolver else query
+
+
+def _lines(session: Session, query: Select[Any]) -> list[EntryLine]:
+    return [EntryLine(*row) for row in session.execute(query)]
+
+
+def _moment(value: datetime | None) -> datetime:
+    assert value is not None
+    return value

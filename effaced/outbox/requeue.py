@@ -1,0 +1,78 @@
+"""Giving abandoned entries another full set of attempts, on a person's word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from effaced.audit.append import Record, append
+from effaced.audit.events import Requeued
+from effaced.audit.notes import NoteRef
+from effaced.doorbell import ring_after_commit
+from effaced.errors import ConfigurationError
+from effaced.model import OutboxOperation, OutboxStatus
+from effaced.outbox.entry import COLUMNS, OutboxEntry, as_entry
+from effaced.outbox.tables import OutboxRow
+
+
+def requeue(
+    session: Session, entry_ids: Iterable[UUID], *, actor: str, note: NoteRef | None = None
+) -> list[OutboxEntry]:
+    """Put those of the entries that are abandoned back into the queue, and say so in the trail.
+
+    Others are skipped: asking twice is fine. Refuses, before anything changes, when one of them is a
+    rectification: its corrections are gone, so trying again would do nothing and report success.
+    """
+    abandoned = [
+        as_entry(row)
+        for row in session.execute(
+            select(*COLUMNS)
+            .where(OutboxRow.entry_id.in_(list(entry_ids)), OutboxRow.status == OutboxStatus.ABANDONED)
+            .order_by(OutboxRow.entry_id)
+            .with_for_update()
+        )
+    ]
+    for entry in abandoned:
+        if entry.operation is OutboxOperation.RECTIFY:
+            raise ConfigurationError(
+                f"Entry {entry.entry_id} is a rectification whose corrections are gone: send it again."
+            )
+    append(
+        session,
+        [
+            Record(
+                Requeued(
+                    resolver=entry.resolver,
+                    prior_attempts=entry.attempts,
+                    prior_error=entry.last_error,
+                    note_id=note.note_id if note else None,
+                    note_hmac=note.note_hmac if note else None,
+                ),
+                actor=actor,
+                request_id=entry.request_id,
+                entry_id=entry.entry_id,
+                subject=entry.subject,
+            )
+            for entry in abandoned
+        ],
+    )
+    flipped = session.execute(
+        update(OutboxRow)
+        .where(OutboxRow.entry_id.in_([entry.entry_id for entry in abandoned]))
+        .values(
+            status=OutboxStatus.PENDING,
+            attempts=0,
+            crashes=0,
+            claimed_alone=False,
+            gate=None,
+            last_error=None,
+            ended_at=None,
+        )
+        .returning(*COLUMNS)
+    )
+    entries = [as_entry(row) for row in flipped]
+    ring_after_commit(session, {entry.resolver for entry in entries})
+    return entries

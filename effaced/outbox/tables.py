@@ -1,0 +1,79 @@
+"""The outbox: one row per external call, and one counter per request and operation."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Index, LargeBinary, String, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from effaced.db import Base, UtcDateTime, Word
+from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
+
+_FRESH = text("status = 'pending' AND gate IS NULL")
+_GATED = text("status IN ('pending', 'failed', 'scheduled') AND gate IS NOT NULL")
+_LEASED = text("status = 'in_flight'")
+_UNVERIFIED = text("verify_due_at IS NOT NULL")
+
+
+class OutboxRow(Base):
+    """One external call.
+
+    `gate` is the earliest moment anybody may claim the row: null for at once, the lease while in flight,
+    the backoff while failed, the vendor's horizon while scheduled. `token` only grows: a settle counts
+    while the row is in flight under the token of its claim.
+    """
+
+    __tablename__ = "effaced_outbox"
+    __table_args__ = (
+        Index(
+            "ix_effaced_outbox_fresh", "resolver", "enqueued_at", "entry_id",
+            postgresql_where=_FRESH, sqlite_where=_FRESH,
+        ),
+        Index("ix_effaced_outbox_gated", "resolver", "gate", postgresql_where=_GATED, sqlite_where=_GATED),
+        Index("ix_effaced_outbox_leased", "resolver", "gate", postgresql_where=_LEASED, sqlite_where=_LEASED),
+        Index(
+            "ix_effaced_outbox_unverified", "resolver", "verify_due_at",
+            postgresql_where=_UNVERIFIED, sqlite_where=_UNVERIFIED,
+        ),
+        Index("ix_effaced_outbox_request", "request_id", "entry_id"),
+        Index("ix_effaced_outbox_status", "status", "gate", "entry_id"),
+    )  # fmt: skip
+
+    entry_id: Mapped[UUID] = mapped_column(primary_key=True)
+    request_id: Mapped[UUID]
+    operation: Mapped[OutboxOperation] = mapped_column(Word(OutboxOperation))
+    resolver: Mapped[str] = mapped_column(String(255))
+    subject_key_id: Mapped[str] = mapped_column(String(16))
+    subject_hmac: Mapped[str] = mapped_column(String(64))
+    ref_kind: Mapped[str] = mapped_column(String(64))
+    ref_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    status: Mapped[OutboxStatus] = mapped_column(Word(OutboxStatus))
+    attempts: Mapped[int] = mapped_column(default=0)
+    token: Mapped[int] = mapped_column(default=0)
+    claimed_alone: Mapped[bool] = mapped_column(default=False)
+    crashes: Mapped[int] = mapped_column(default=0)
+    gate: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    enqueued_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    last_attempt_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    last_error: Mapped[str | None] = mapped_column(String(255))
+    times_parked: Mapped[int] = mapped_column(default=0)
+    ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    outcome: Mapped[StepOutcome | None] = mapped_column(Word(StepOutcome))
+    retained_basis: Mapped[str | None] = mapped_column(String(64))
+    verification: Mapped[Verification | None] = mapped_column(Word(Verification))
+    verified_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    verify_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class Operation(Base):
+    """How many calls of one request and operation have not succeeded yet. At zero it is complete."""
+
+    __tablename__ = "effaced_operations"
+
+    request_id: Mapped[UUID] = mapped_column(primary_key=True)
+    operation: Mapped[OutboxOperation] = mapped_column(Word(OutboxOperation), primary_key=True)
+    total: Mapped[int]
+    remaining: Mapped[int]
+    completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -1,0 +1,1 @@
+"""Subject requests: intake, clock, approval, execution, completion."""

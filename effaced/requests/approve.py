@@ -1,0 +1,63 @@
+"""Officers say yes."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.accounts.tables import Officer
+from effaced.audit.append import append_one
+from effaced.audit.events import RequestApproved
+from effaced.audit.notes import write_note
+from effaced.errors import NotFound, Refused
+from effaced.model import RequestStatus, Role
+from effaced.requests.execute import Executor
+from effaced.requests.tables import Approval, Request
+
+
+def approve(session: Session, executor: Executor, request_id: UUID, *, by: Officer, reason: str) -> Request:
+    """Give one approval. The last one needed has the request executed, in this transaction.
+
+    Should the execution fail, the approval stands and a dead letter tells of the failure.
+    """
+    request = lock_request(session, request_id)
+    request.expect(RequestStatus.REVIEW)
+    if by.role is Role.AUDITOR:
+        raise Refused("An auditor reads; approving needs an officer.")
+    if by.id == request.entered_by:
+        raise Refused("Whoever entered a request can't approve it.")
+    if session.get(Approval, (request.id, by.id)) is not None:
+        raise Refused("You have approved this request already; the next approval is another officer's.")
+    actor = f"officer:{by.id}"
+    note = write_note(session, executor.keyring, reason, author=actor, request_id=request.id)
+    session.add(Approval(request_id=request.id, officer_id=by.id, at=clock.now(), note_id=note.note_id))
+    session.flush()
+    given = session.scalar(select(func.count()).where(Approval.request_id == request.id)) or 0
+    append_one(
+        session,
+        RequestApproved(
+            approvals_given=given,
+            approvals_needed=request.approvals_needed,
+            note_id=note.note_id,
+            note_hmac=note.note_hmac,
+        ),
+        actor=actor,
+        request_id=request.id,
+        subject=request.subject,
+    )
+    if given >= request.approvals_needed:
+        request.status = RequestStatus.APPROVED
+        request.execute_at = clock.now()
+        executor.attempt(session, request)
+    return request
+
+
+def lock_request(session: Session, request_id: UUID) -> Request:
+    """The request, locked until the transaction ends."""
+    request = session.get(Request, request_id, with_for_update=True)
+    if request is None:
+        raise NotFound("There is no such request.")
+    return request

@@ -1,0 +1,154 @@
+"""The heart of it: local deletes, outbox entries and audit events in ONE transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import Record, append, append_one
+from effaced.audit.events import (
+    CellRetained,
+    ErasureCompleted,
+    LocalErasureExecuted,
+    LocalExecutionFailed,
+    LocalTableErased,
+)
+from effaced.crypto import Keyring
+from effaced.datamap.erase import TableEffect, erase
+from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.subject import find_subject
+from effaced.db import Database
+from effaced.deadletters.record import Failure, record_execution_recovery, record_failures
+from effaced.errors import Unavailable
+from effaced.log import get_logger
+from effaced.model import DeadLetterDomain, OutboxOperation, RequestStatus, SubjectRef
+from effaced.outbox.enqueue import Call, enqueue
+from effaced.requests.complete import complete_operations
+from effaced.requests.subject import unseal_subject
+from effaced.requests.tables import Request
+from effaced.resolvers.registry import ResolverRegistry
+
+_log = get_logger(__name__)
+_RETRIES = 5
+_RETRY_STEP = timedelta(seconds=15)
+
+
+class Executor:
+    """Carries approved requests out in the company's own database."""
+
+    def __init__(
+        self, database: Database, keyring: Keyring, plan: ErasurePlan, registry: ResolverRegistry
+    ) -> None:
+        self._db = database
+        self.keyring = keyring
+        self.plan = plan
+        self._registry = registry
+
+    def execute_now(self, request_id: UUID) -> bool:
+        """Execute one approved request in a transaction of its own; whether it is done."""
+        return self._next(Request.id == request_id) is True
+
+    def execute_due(self, *, limit: int = 100) -> int:
+        """Execute what is approved and due, one transaction each; how many were tried."""
+        for number in range(limit):
+            if self._next() is None:
+                return number
+        return limit
+
+    def attempt(self, session: Session, request: Request) -> bool:
+        """Execute within the caller's transaction. A failure undoes itself alone and is written down."""
+        try:
+            with session.begin_nested():
+                self._execute(session, request)
+        except Exception as error:
+            self._failed(session, request, error)
+            return False
+        return True
+
+    def _next(self, *conditions: object) -> bool | None:
+        with self._db.begin() as session:
+            request = session.scalars(
+                select(Request)
+                .where(
+                    Request.status == RequestStatus.APPROVED,
+                    Request.execute_at <= clock.now(),
+                    *conditions,  # type: ignore[arg-type]
+                )
+                .order_by(Request.execute_at)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            ).first()
+            return None if request is None else self.attempt(session, request)
+
+    def _execute(self, session: Session, request: Request) -> None:
+        sealed = unseal_subject(self.keyring, request)
+        if sealed is None:
+            raise Unavailable("The request no longer knows its subject.")
+        # Read before the erasure, since that takes the references away. Where the person's row has gone
+        # since the request came in, what was known then still tells whom to call.
+        subject = find_subject(session, self.plan, sealed.subject_id)
+        refs = dict(subject.refs) if subject else dict(sealed.refs)
+        effects = erase(session, self.plan, sealed.subject_id)
+        calls = [
+            Call(each.name, SubjectRef(each.ref, refs[each.ref]))
+            for each in self._registry
+            if each.ref in refs
+        ]
+        append(session, [self._executed(request, effects, calls)])
+        enqueue(session, self.keyring, request.id, request.subject, calls)
+        request.status = RequestStatus.RUNNING
+        request.executed_at = clock.now()
+        request.execute_at = None
+        session.flush()
+        record_execution_recovery(session, request.id)
+        if not calls:
+            completed = ErasureCompleted(operation=OutboxOperation.ERASE)
+            append_one(session, completed, request_id=request.id, subject=request.subject)
+            complete_operations(session, [(request.id, OutboxOperation.ERASE)])
+            session.refresh(request)
+
+    def _executed(self, request: Request, effects: Sequence[TableEffect], calls: list[Call]) -> Record:
+        called = {call.resolver for call in calls}
+        event = LocalErasureExecuted(
+            datamap_hash=self.plan.data_map.hash,
+            tables=tuple(
+                LocalTableErased(table=effect.table, action=effect.action, rows=effect.rows)
+                for effect in effects
+            ),
+            retained=tuple(
+                CellRetained(table=effect.table, column=kept.column, basis=kept.basis, until=kept.until)
+                for effect in effects
+                for kept in effect.retained
+            ),
+            external_calls=len(calls),
+            without_reference=tuple(each.name for each in self._registry if each.name not in called),
+        )
+        return Record(event, request_id=request.id, subject=request.subject)
+
+    def _failed(self, session: Session, request: Request, error: Exception) -> None:
+        name = type(error).__name__
+        _log.error("local_execution_failed", request=request.ref, error=name)
+        request.execute_attempts += 1
+        about = {"request_id": request.id, "subject": request.subject}
+        append_one(session, LocalExecutionFailed(error=name, attempts=request.execute_attempts), **about)
+        # A lock that was not given in time or a server that went away may well be fine in a moment.
+        if isinstance(error, OperationalError) and request.execute_attempts < _RETRIES:
+            request.execute_at = clock.now() + _RETRY_STEP * request.execute_attempts
+            return
+        request.execute_at = None
+        failure = Failure(
+            domain=DeadLetterDomain.LOCAL_EXECUTION,
+            request_id=request.id,
+            subject=request.subject,
+            error=name,
+            code="local_execution",
+            attempts=request.execute_attempts,
+        )
+        session.flush()
+        record_failures(session, [failure])

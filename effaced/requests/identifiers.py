@@ -1,0 +1,43 @@
+"""Finding a person's requests by what the person is known by, without keeping any of it readable."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from effaced.crypto import Keyring
+from effaced.requests.tables import Identifier, Request
+
+SUBJECT_ID = "subject_id"
+
+
+def normalise(kind: str, value: str) -> str:
+    """One spelling per person: case and Unicode form for all kinds, separators for phone numbers."""
+    value = unicodedata.normalize("NFKC", value).strip().casefold()
+    return re.sub(r"[\s()./-]", "", value) if kind == "phone" else value
+
+
+def add_identifiers(
+    session: Session, keyring: Keyring, request_id: UUID, identifiers: Mapping[str, str]
+) -> None:
+    """Keep keyed hashes of what the person can be found by."""
+    for kind, value in identifiers.items():
+        key = keyring.fingerprint(normalise(kind, value), purpose=f"identifier:{kind}")
+        session.add(Identifier(request_id=request_id, kind=kind, key_id=key.key_id, hmac=key.hmac))
+
+
+def find_requests(session: Session, keyring: Keyring, kind: str, value: str) -> list[UUID]:
+    """The requests of whoever has this identifier, newest first, whichever key they were hashed with."""
+    keys = keyring.fingerprints(normalise(kind, value), purpose=f"identifier:{kind}")
+    found = session.scalars(
+        select(Request.id)
+        .join(Identifier, Identifier.request_id == Request.id)
+        .where(Identifier.kind == kind, Identifier.hmac.in_([key.hmac for key in keys]))
+        .order_by(Request.received_at.desc(), Request.id.desc())
+    )
+    return list(found)

@@ -1,0 +1,109 @@
+"""A request comes in: who asks what for whom, by when, and who has to say yes."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.accounts.tables import ApiKey
+from effaced.audit.append import append_one
+from effaced.audit.events import RequestReceived, RequestRepeated
+from effaced.audit.notes import write_note
+from effaced.crypto import Keyring
+from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.subject import find_subject
+from effaced.errors import Problem, Refused
+from effaced.model import RequestKind, RequestStatus, new_id
+from effaced.requests.deadline import due_date
+from effaced.requests.identifiers import SUBJECT_ID, add_identifiers
+from effaced.requests.subject import seal_subject
+from effaced.requests.tables import Request
+
+_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # nothing that is misread over the telephone
+_UTC = ZoneInfo("UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """The request that answers the call; `duplicate` when it was already open."""
+
+    request: Request
+    duplicate: bool
+
+
+def receive(
+    session: Session,
+    keyring: Keyring,
+    plan: ErasurePlan,
+    *,
+    kind: RequestKind,
+    subject_id: str,
+    api_key: ApiKey | None,
+    entered_by: UUID | None = None,
+    reason: str | None = None,
+    zone: ZoneInfo = _UTC,
+) -> Intake:
+    """Take a request in. Refuses an unknown person and kinds that can't be carried out yet.
+
+    One erasure is open per person: a second one is answered with the first.
+    """
+    if kind is not RequestKind.ERASURE:
+        raise Refused("Only erasure can be asked for yet.", problems=[Problem("kind", "must be 'erasure'")])
+    subject = find_subject(session, plan, subject_id)
+    if subject is None:
+        problem = Problem("subject.id", f"no such person in table {plan.data_map.subject}")
+        raise Refused("The subject is not known.", problems=[problem])
+    actor = f"api_key:{api_key.id}" if api_key else f"officer:{entered_by}"
+    keys = keyring.fingerprints(subject.subject_id, purpose="subject")
+    already = session.scalars(
+        select(Request).where(
+            Request.subject_hmac.in_([key.hmac for key in keys]),
+            Request.kind == kind,
+            Request.closed_at.is_(None),
+        )
+    ).first()
+    if already is not None:
+        append_one(session, RequestRepeated(), actor=actor, request_id=already.id, subject=already.subject)
+        return Intake(already, duplicate=True)
+
+    now = clock.now()
+    approvals = api_key.approvals_needed if api_key else 1
+    request_id = new_id()
+    request = Request(
+        id=request_id,
+        ref=_new_ref(),
+        kind=kind,
+        status=RequestStatus.REVIEW if approvals else RequestStatus.APPROVED,
+        api_key_id=api_key.id if api_key else None,
+        entered_by=entered_by,
+        subject_key_id=keys[0].key_id,
+        subject_hmac=keys[0].hmac,
+        subject_sealed=seal_subject(keyring, request_id, subject.subject_id, subject.refs),
+        datamap_hash=plan.data_map.hash,
+        approvals_needed=approvals,
+        received_at=now,
+        due_at=due_date(now, zone),
+        execute_at=None if approvals else now,
+        execute_attempts=0,
+    )
+    session.add(request)
+    session.flush()
+    add_identifiers(session, keyring, request_id, {SUBJECT_ID: subject.subject_id, **subject.identifiers})
+    if reason:
+        write_note(session, keyring, reason, author=actor, request_id=request_id)
+    received = RequestReceived(
+        kind=kind, approvals_needed=approvals, due_at=request.due_at, datamap_hash=plan.data_map.hash
+    )
+    append_one(session, received, actor=actor, request_id=request_id, subject=request.subject)
+    return Intake(request, duplicate=False)
+
+
+def _new_ref() -> str:
+    letters = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    return f"ER-{letters[:4]}-{letters[4:]}"

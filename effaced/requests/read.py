@@ -1,0 +1,251 @@
+"""Looking at requests: lists with what is derived (overdue, blocked, waiting), and one request in full."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy.orm import Session
+
+from effaced.accounts.tables import ApiKey, Officer
+from effaced.days import Day, count_by_day
+from effaced.deadletters.read import is_open, open_letters_of
+from effaced.deadletters.tables import DeadLetter
+from effaced.model import AttemptOutcome, OutboxStatus, RequestKind, RequestStatus
+from effaced.outbox.tables import Operation, OutboxRow
+from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
+from effaced.requests.tables import Approval, Request
+from effaced.retries.tables import Attempt
+
+SOON = timedelta(days=7)
+
+
+class Due(StrEnum):
+    """How near the legal deadline of an open request is."""
+
+    OVERDUE = "overdue"
+    SOON = "7d"
+
+
+class Blocker(StrEnum):
+    """What an open request waits for."""
+
+    APPROVAL = "approval"
+    HOLD = "hold"
+    ABANDONED = "abandoned"
+    VENDOR = "vendor"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFilter:
+    """Which requests. `open` true or false chooses by whether they are closed; None takes both."""
+
+    open: bool | None = None
+    status: RequestStatus | None = None
+    due: Due | None = None
+    kind: RequestKind | None = None
+    blocked: Blocker | None = None
+    ids: tuple[UUID, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One thing a request waits for; `resolver` and `until` where it is a vendor."""
+
+    by: Blocker
+    resolver: str | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLine:
+    """One request in a list. `steps` are its external calls; none before it was executed."""
+
+    id: UUID
+    ref: str
+    kind: RequestKind
+    status: RequestStatus
+    received_at: datetime
+    due_at: datetime
+    closed_at: datetime | None
+    source: str
+    steps: int = 0
+    steps_done: int = 0
+    blocks: tuple[Block, ...] = ()
+
+    def overdue(self, now: datetime) -> bool:
+        return self.closed_at is None and self.due_at < now
+
+
+def list_requests(
+    session: Session,
+    which: RequestFilter,
+    now: datetime,
+    *,
+    latest_first: bool = False,
+    after: str | None = None,
+    limit: int = PAGE,
+) -> Page[RequestLine]:
+    """A page of requests by due date."""
+    key = (Request.due_at, Request.id)
+    order = [column.desc() if latest_first else column.asc() for column in key]
+    query = _matching(which, now, Request).order_by(*order).limit(limit + 1)
+    if after:
+        query = query.where(beyond(key, decode(after, datetime, UUID), descending=latest_first))
+    found = list(session.scalars(query))
+    return cut(_lines(session, found), limit, [(each.due_at, each.id) for each in found])
+
+
+def count_requests(session: Session, which: RequestFilter, now: datetime) -> int:
+    return count_up_to(session, _matching(which, now, Request.id))
+
+
+def received_by_day(session: Session, days: list[date], zone: ZoneInfo) -> list[Day]:
+    return count_by_day(session, Request.received_at, days, zone)
+
+
+def completed_by_day(session: Session, days: list[date], zone: ZoneInfo) -> list[Day]:
+    return count_by_day(session, Request.completed_at, days, zone)
+
+
+def refs_of(session: Session, ids: Iterable[UUID | None]) -> dict[UUID, str]:
+    """The short names of these requests."""
+    wanted = {each for each in ids if each is not None}
+    found = session.execute(select(Request.id, Request.ref).where(Request.id.in_(wanted)))
+    return dict(found.tuples().all())
+
+
+def find_by_ref(session: Session, ref: str) -> Request | None:
+    """The request of that name, in whatever case it was typed."""
+    return session.scalar(select(Request).where(Request.ref == ref.strip().upper()))
+
+
+def line_of(session: Session, request: Request) -> RequestLine:
+    """One request as a list would show it."""
+    return _lines(session, [request])[0]
+
+
+def approvals_of(session: Session, request_id: UUID) -> list[Approval]:
+    query = select(Approval).where(Approval.request_id == request_id).order_by(Approval.at)
+    return list(session.scalars(query))
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLine:
+    """One try at an external call, to be shown."""
+
+    id: int
+    entry_id: UUID
+    number: int
+    resolver: str
+    at: datetime
+    outcome: AttemptOutcome
+    status_code: int | None
+    latency_ms: int
+    error: str | None
+
+
+def last_attempts_of(session: Session, request_id: UUID, *, limit: int) -> list[AttemptLine]:
+    """The last tries of one request, in the order in which they happened."""
+    columns = [getattr(Attempt, name) for name in AttemptLine.__slots__]
+    query = select(*columns).where(Attempt.request_id == request_id).order_by(Attempt.id.desc()).limit(limit)
+    return [AttemptLine(*row) for row in reversed(session.execute(query).all())]
+
+
+# --- how the conditions are made ---
+
+
+def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]:
+    query = select(*columns)
+    # Whatever is overdue or blocked is open: the words say nothing about a closed request.
+    if which.open or which.due or which.blocked:
+        query = query.where(Request.closed_at.is_(None))
+    if which.open is False:
+        query = query.where(Request.closed_at.is_not(None))
+    if which.status:
+        query = query.where(Request.status == which.status)
+    if which.kind:
+        query = query.where(Request.kind == which.kind)
+    if which.due is Due.OVERDUE:
+        query = query.where(Request.due_at < now)
+    if which.due is Due.SOON:
+        query = query.where(Request.due_at >= now, Request.due_at < now + SOON)
+    if which.blocked:
+        query = query.where(_BLOCKED[which.blocked])
+    return query if which.ids is None else query.where(Request.id.in_(which.ids))
+
+
+_BLOCKED: dict[Blocker, ColumnElement[bool]] = {
+    Blocker.APPROVAL: Request.status == RequestStatus.REVIEW,
+    Blocker.HOLD: Request.status == RequestStatus.ON_HOLD,
+    Blocker.ABANDONED: select(DeadLetter.id).where(DeadLetter.request_id == Request.id, is_open()).exists(),
+    Blocker.VENDOR: select(OutboxRow.entry_id)
+    .where(OutboxRow.request_id == Request.id, OutboxRow.status == OutboxStatus.SCHEDULED)
+    .exists(),
+}
+
+
+def _lines(session: Session, requests: list[Request]) -> list[RequestLine]:
+    """Requests with what has to be looked up elsewhere: one query per kind of fact, not per request."""
+    ids = [request.id for request in requests]
+    steps = _steps(session, ids)
+    sources = _sources(session, requests)
+    blocks = _blocks(session, requests)
+    return [
+        RequestLine(
+            id=request.id,
+            ref=request.ref,
+            kind=request.kind,
+            status=request.status,
+            received_at=request.received_at,
+            due_at=request.due_at,
+            closed_at=request.closed_at,
+            source=sources.get(request.api_key_id or request.entered_by, "unknown"),
+            steps=steps.get(request.id, (0, 0))[0],
+            steps_done=steps.get(request.id, (0, 0))[1],
+            blocks=tuple(blocks.get(request.id, ())),
+        )
+        for request in requests
+    ]
+
+
+def _steps(session: Session, ids: list[UUID]) -> dict[UUID, tuple[int, int]]:
+    total, remaining = func.sum(Operation.total), func.sum(Operation.remaining)
+    query = select(Operation.request_id, total, remaining).where(Operation.request_id.in_(ids))
+    counted = session.execute(query.group_by(Operation.request_id))
+    return {request_id: (int(all_), int(all_ - left)) for request_id, all_, left in counted}
+
+
+def _sources(session: Session, requests: list[Request]) -> dict[UUID | None, str]:
+    keys = {request.api_key_id for request in requests}
+    people = {request.entered_by for request in requests}
+    names = session.execute(select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys - {None})))
+    officers = session.execute(select(Officer.id, Officer.name).where(Officer.id.in_(people - {None})))
+    return {**dict(names.tuples().all()), **dict(officers.tuples().all())}
+
+
+def _blocks(session: Session, requests: list[Request]) -> dict[UUID, list[Block]]:
+    open_ = {request.id: request.status for request in requests if request.closed_at is None}
+    found: dict[UUID, list[Block]] = defaultdict(list)
+    for request_id, status in open_.items():
+        if status is RequestStatus.REVIEW:
+            found[request_id].append(Block(Blocker.APPROVAL))
+        if status is RequestStatus.ON_HOLD:
+            found[request_id].append(Block(Blocker.HOLD))
+    for letter in open_letters_of(session, open_):
+        found[letter.request_id].append(Block(Blocker.ABANDONED, letter.resolver))
+    waiting = (
+        select(OutboxRow.request_id, OutboxRow.resolver, OutboxRow.gate)
+        .where(OutboxRow.request_id.in_(open_), OutboxRow.status == OutboxStatus.SCHEDULED)
+        .order_by(OutboxRow.gate)
+    )
+    for request_id, resolver, gate in session.execute(waiting):
+        found[request_id].append(Block(Blocker.VENDOR, resolver, gate))
+    return found

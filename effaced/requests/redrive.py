@@ -1,0 +1,104 @@
+"""A person has another try made at what had failed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import append_one
+from effaced.audit.events import BulkRequeued, ExecutionRequeued
+from effaced.audit.notes import NoteRef, write_note
+from effaced.deadletters.acquire import Acquired, acquire_for_replay, statuses
+from effaced.deadletters.tables import DeadLetter
+from effaced.doorbell import ring_after_commit
+from effaced.errors import Problem, Refused
+from effaced.model import DeadLetterDomain, RequestStatus
+from effaced.outbox.requeue import requeue
+from effaced.outbox.tables import OutboxRow
+from effaced.requests.execute import Executor
+from effaced.requests.tables import Request
+from effaced.saga.readback import ask_for_read_back
+
+MOST = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveResult:
+    """What became of one of the chosen dead letters."""
+
+    dead_letter_id: UUID
+    requeued: bool
+    why: str
+
+
+def redrive(
+    session: Session, executor: Executor, ids: Sequence[UUID], *, actor: str, reason: str
+) -> list[RedriveResult]:
+    """Try again what is behind these dead letters. Those that somebody else took are left alone.
+
+    Refuses more than 500 at once: a longer list is better narrowed by a filter first.
+    """
+    ids = list(dict.fromkeys(ids))
+    if not 1 <= len(ids) <= MOST:
+        said = "choose at least one" if not ids else f"choose at most {MOST} at once"
+        raise Refused(f"Requeue: {said}.", problems=[Problem("ids", said)])
+    note = write_note(session, executor.keyring, reason, author=actor)
+    _lock_in_order(session, ids)
+    acquired = acquire_for_replay(session, ids)
+    _external_calls(session, acquired, actor, note)
+    _read_backs(session, acquired)
+    _local_executions(session, acquired, actor, note)
+    append_one(
+        session,
+        BulkRequeued(chosen=len(ids), requeued=len(acquired), note_id=note.note_id, note_hmac=note.note_hmac),
+        actor=actor,
+    )
+    found = statuses(session, ids)
+    return [RedriveResult(each, each in acquired, _why(each, acquired, found)) for each in ids]
+
+
+def _lock_in_order(session: Session, ids: Sequence[UUID]) -> None:
+    # Entries, then requests, then dead letters: the order in which the settle takes them.
+    letters = session.execute(
+        select(DeadLetter.entry_id, DeadLetter.request_id).where(DeadLetter.id.in_(ids))
+    ).all()
+    for column, wanted in (
+        (OutboxRow.entry_id, {row.entry_id for row in letters if row.entry_id}),
+        (Request.id, {row.request_id for row in letters}),
+    ):
+        session.execute(select(column).where(column.in_(wanted)).order_by(column).with_for_update())
+
+
+def _of(acquired: dict[UUID, Acquired], domain: DeadLetterDomain) -> list[Acquired]:
+    return [letter for letter in acquired.values() if letter.domain is domain]
+
+
+def _external_calls(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
+    letters = _of(acquired, DeadLetterDomain.EXTERNAL_CALL)
+    requeue(session, [letter.entry_id for letter in letters if letter.entry_id], actor=actor, note=note)
+
+
+def _read_backs(session: Session, acquired: dict[UUID, Acquired]) -> None:
+    letters = _of(acquired, DeadLetterDomain.VERIFICATION)
+    resolvers = [ask_for_read_back(session, letter.entry_id) for letter in letters]
+    ring_after_commit(session, {name for name in resolvers if name})
+
+
+def _local_executions(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
+    for letter in _of(acquired, DeadLetterDomain.LOCAL_EXECUTION):
+        request = session.get_one(Request, letter.request_id)
+        if request.status is RequestStatus.APPROVED:
+            request.execute_at, request.execute_attempts = clock.now(), 0
+        event = ExecutionRequeued(note_id=note.note_id, note_hmac=note.note_hmac)
+        append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
+
+
+def _why(each: UUID, acquired: dict[UUID, Acquired], found: Mapping[UUID, object]) -> str:
+    if each in acquired:
+        return "is tried again"
+    return f"is already {found[each]}" if each in found else "does not exist"

@@ -1,0 +1,38 @@
+"""Whom a request is about, sealed for as long as the request is open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from effaced.crypto import Keyring
+from effaced.requests.tables import Request
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSubject:
+    """What was known of the person when the request came in."""
+
+    subject_id: str = field(repr=False)
+    refs: Mapping[str, str] = field(repr=False)
+
+
+def seal_subject(keyring: Keyring, request_id: UUID, subject_id: str, refs: Mapping[str, str]) -> bytes:
+    content = json.dumps({"id": subject_id, "refs": dict(refs)}).encode()
+    return keyring.seal(content, purpose="subject", context=str(request_id))
+
+
+def unseal_subject(keyring: Keyring, request: Request) -> SealedSubject | None:
+    """The person, or None once the request is closed."""
+    if request.subject_sealed is None:
+        return None
+    content = json.loads(keyring.open(request.subject_sealed, purpose="subject", context=str(request.id)))
+    return SealedSubject(content["id"], content["refs"])
+
+
+def open_subject(keyring: Keyring, request: Request) -> str | None:
+    """The person's key in the company's database, or None once the request is closed."""
+    sealed = unseal_subject(keyring, request)
+    return sealed.subject_id if sealed else None

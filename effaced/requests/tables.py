@@ -1,0 +1,105 @@
+"""Subject requests and what belongs to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from effaced.db import Base, Json, UtcDateTime, Word
+from effaced.errors import Conflict
+from effaced.model import RequestKind, RequestStatus, SubjectKey
+
+_OPEN_ERASURE = text("kind = 'erasure' AND closed_at IS NULL")
+_OPEN = text("closed_at IS NULL")
+_EXECUTABLE = text("status = 'approved' AND execute_at IS NOT NULL")
+
+
+class Request(Base):
+    """What one person asked for, and how far it has come."""
+
+    __tablename__ = "effaced_requests"
+    __table_args__ = (
+        # One open erasure per person, whoever asks and however often.
+        Index(
+            "uq_effaced_requests_open_erasure", "subject_hmac", unique=True,
+            postgresql_where=_OPEN_ERASURE, sqlite_where=_OPEN_ERASURE,
+        ),
+        Index("ix_effaced_requests_open_due", "due_at", "id", postgresql_where=_OPEN, sqlite_where=_OPEN),
+        Index("ix_effaced_requests_due", "due_at", "id"),
+        Index("ix_effaced_requests_status", "status", "due_at", "id"),
+        Index(
+            "ix_effaced_requests_executable", "execute_at",
+            postgresql_where=_EXECUTABLE, sqlite_where=_EXECUTABLE,
+        ),
+        Index("ix_effaced_requests_received", "received_at"),
+        Index("ix_effaced_requests_completed", "completed_at"),
+    )  # fmt: skip
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    ref: Mapped[str] = mapped_column(String(16), unique=True)
+    kind: Mapped[RequestKind] = mapped_column(Word(RequestKind))
+    status: Mapped[RequestStatus] = mapped_column(Word(RequestStatus))
+    api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey("effaced_api_keys.id"))
+    entered_by: Mapped[UUID | None] = mapped_column(ForeignKey("effaced_officers.id"))
+    subject_key_id: Mapped[str] = mapped_column(String(16))
+    subject_hmac: Mapped[str] = mapped_column(String(64))
+    subject_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    datamap_hash: Mapped[str] = mapped_column(String(64))
+    approvals_needed: Mapped[int]
+    received_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    due_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    execute_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    execute_attempts: Mapped[int] = mapped_column(default=0)
+    executed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    closed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    @property
+    def subject(self) -> SubjectKey:
+        return SubjectKey(self.subject_key_id, self.subject_hmac)
+
+    def expect(self, *allowed: RequestStatus) -> None:
+        """Refuse to go on unless the request is in one of these states."""
+        if self.status not in allowed:
+            wanted = " or ".join(status.value for status in allowed)
+            raise Conflict(f"Request {self.ref} is {self.status.value}; this needs it to be {wanted}.")
+
+
+class Identifier(Base):
+    """By what a person can be found: keyed hashes only."""
+
+    __tablename__ = "effaced_identifiers"
+    __table_args__ = (Index("ix_effaced_identifiers_lookup", "hmac", "kind"),)
+
+    request_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_requests.id"), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key_id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    hmac: Mapped[str] = mapped_column(String(64))
+
+
+class Approval(Base):
+    """One officer's yes."""
+
+    __tablename__ = "effaced_approvals"
+
+    request_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_requests.id"), primary_key=True)
+    officer_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_officers.id"), primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    note_id: Mapped[UUID | None]
+
+
+class IdempotentAnswer(Base):
+    """What was answered to an Idempotency-Key, so that it can be answered again."""
+
+    __tablename__ = "effaced_idempotency"
+
+    api_key_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_api_keys.id"), primary_key=True)
+    key_hmac: Mapped[str] = mapped_column(String(64), primary_key=True)
+    body_hmac: Mapped[str] = mapped_column(String(64))
+    status_code: Mapped[int]
+    answer: Mapped[dict[str, Any]] = mapped_column(Json)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -1,0 +1,1 @@
+"""Talking to other systems: the protocols, the registry, one module per kind of system."""

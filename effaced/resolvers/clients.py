@@ -1,0 +1,82 @@
+"""One HTTP client per event loop, shared by all that call out of it.
+
+A client belongs to the loop that opened it, and a forked worker runs a loop of its own, so nobody can
+come upon connections of another process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib.metadata import version
+from ssl import SSLContext
+from weakref import WeakKeyDictionary
+
+import httpx
+
+
+@dataclass(slots=True)
+class _Shared:
+    client: httpx.AsyncClient
+    holders: int = 0
+
+
+_open: WeakKeyDictionary[asyncio.AbstractEventLoop, _Shared] = WeakKeyDictionary()
+
+
+def acquire() -> httpx.AsyncClient:
+    """This loop's client, opened for the first holder. Each `acquire` wants one `release`."""
+    loop = asyncio.get_running_loop()
+    if loop not in _open:
+        _open[loop] = _Shared(_new_client())
+    _open[loop].holders += 1
+    return _open[loop].client
+
+
+async def release() -> None:
+    """Let go of this loop's client; the last one to do so closes its connections."""
+    loop = asyncio.get_running_loop()
+    shared = _open[loop]
+    shared.holders -= 1
+    if shared.holders == 0:
+        del _open[loop]
+        await shared.client.aclose()
+
+
+@asynccontextmanager
+async def http_client() -> AsyncIterator[httpx.AsyncClient]:
+    """This loop's client for the length of the block."""
+    client = acquire()
+    try:
+        yield client
+    finally:
+        await release()
+
+
+def _new_client() -> httpx.AsyncClient:
+    _keep_urls_out_of_logs()
+    return httpx.AsyncClient(
+        verify=_tls(),
+        follow_redirects=False,
+        # Cookies would carry something from one person's call into the next.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        headers={"User-Agent": f"effaced/{version('effaced-platform')}", "Accept-Encoding": "identity"},
+        # How many calls are under way is already bounded, by each resolver's concurrency.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
+    )
+
+
+@cache
+def _tls() -> SSLContext:
+    return httpx.create_ssl_context()
+
+
+def _keep_urls_out_of_logs() -> None:
+    """httpx logs each URL and httpcore each header: references and tokens, that is."""
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)

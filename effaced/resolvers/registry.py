@@ -1,0 +1,72 @@
+"""Which resolvers there are, by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from effaced.errors import ResolverError
+from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver, VerifyingResolver
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A resolver with the reference it needs (a name in the data map's `refs:`) and its limits.
+
+    `kind` is the word of resolvers.yaml that made it. `canary` is a reference that must always exist
+    in the system; `effaced resolver check` looks for it.
+    """
+
+    name: str
+    ref: str
+    resolver: Resolver | RetentionOnlyResolver
+    limits: Limits = field(default_factory=Limits)
+    kind: str = "python"
+    canary: str | None = field(default=None, repr=False)
+
+    # What the resolver can do, looked at once: asking a protocol costs more than many a call.
+    retention_only: bool = field(init=False)
+    verifies: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "retention_only", isinstance(self.resolver, RetentionOnlyResolver))
+        object.__setattr__(self, "verifies", isinstance(self.resolver, VerifyingResolver))
+
+
+class ResolverRegistry:
+    """An explicit list: nothing is called that nobody registered."""
+
+    def __init__(self, registered: tuple[Registered, ...] = ()) -> None:
+        self._by_name = {each.name: each for each in registered}
+
+    def register(self, entry: Registered) -> None:
+        self._by_name[entry.name] = entry
+
+    def get(self, name: str) -> Registered:
+        """The resolver of that name; an unknown one is a permanent failure of the entry that asks."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise ResolverError(f"No resolver is named '{name}'.", code="unknown_resolver") from None
+
+    def __iter__(self) -> Iterator[Registered]:
+        return iter(self._by_name.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[ResolverRegistry]:
+        """Keep what the resolvers share (HTTP connections) open for the length of the block.
+
+        A resolver that wants this is an async context manager itself.
+        """
+        async with AsyncExitStack() as stack:
+            for each in self:
+                if isinstance(each.resolver, AbstractAsyncContextManager):
+                    await stack.enter_async_context(each.resolver)
+            yield self

@@ -1,0 +1,1 @@
+"""Attempts at external calls, and when to try again."""

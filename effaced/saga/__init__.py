@@ -1,0 +1,1 @@
+"""Carrying outbox entries to an end that is always known."""

@@ -1,0 +1,105 @@
+"""Making one external call: within its time, with its key, and read back where that is possible."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar, cast
+from uuid import UUID
+
+from effaced import clock
+from effaced.crypto import Keyring
+from effaced.errors import ResolverError
+from effaced.log import get_logger
+from effaced.model import OutboxOperation, SubjectRef, Verification
+from effaced.outbox.entry import OutboxEntry
+from effaced.resolvers.protocols import (
+    AlreadyAbsent,
+    Answer,
+    Erased,
+    Limits,
+    Resolver,
+    RetentionOnlyResolver,
+    VerifyingResolver,
+)
+from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.saga.decide import Result
+
+T = TypeVar("T")
+_log = get_logger(__name__)
+
+
+class CrashLoop(ResolverError):
+    """Running this entry alone has ended the runner too often."""
+
+
+async def call(
+    registry: ResolverRegistry, keyring: Keyring, entry: OutboxEntry, *, crash_limit: int
+) -> Result:
+    """Call the entry's resolver. Never raises what the call raised: it is part of the result."""
+    started = clock.monotonic()
+    try:
+        if entry.crashes >= crash_limit:
+            raise CrashLoop("The entry ends every runner that takes it.", code="crash_loop")
+        registered = registry.get(entry.resolver)
+        ref = entry.open_ref(keyring)
+        answer = await _within(registered.limits, _dispatch(registered, entry, ref))
+        seen = (
+            await _read_back(registered, ref, entry.entry_id) if _should_verify(registered, answer) else None
+        )
+    except Exception as error:
+        return Result(
+            entry,
+            error=error,
+            timed_out=isinstance(error, TimeoutError),
+            status_code=getattr(error, "status_code", None),
+            latency_ms=_since(started),
+        )
+    return Result(
+        entry,
+        answer=answer,
+        status_code=getattr(answer, "status_code", None),
+        latency_ms=_since(started),
+        verification=seen,
+    )
+
+
+async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: OutboxEntry) -> Verification:
+    """Look again whether the person is gone; `due` when that can't be told now."""
+    try:
+        return await _read_back(registry.get(entry.resolver), entry.open_ref(keyring), entry.entry_id)
+    except Exception as error:
+        _log.warning("read_back_failed", entry_id=str(entry.entry_id), error=type(error).__name__)
+        return Verification.DUE
+
+
+async def _dispatch(registered: Registered, entry: OutboxEntry, ref: SubjectRef) -> Answer:
+    resolver = registered.resolver
+    if entry.operation is OutboxOperation.RECTIFY:
+        raise ResolverError(f"Resolver '{registered.name}' can't rectify.", code="cannot_rectify")
+    if registered.retention_only:
+        return await cast(RetentionOnlyResolver, resolver).schedule_erasure(ref, key=entry.entry_id)
+    return await cast(Resolver, resolver).erase_subject(ref, key=entry.entry_id)
+
+
+def _should_verify(registered: Registered, answer: Answer) -> bool:
+    return registered.verifies and isinstance(answer, Erased | AlreadyAbsent)
+
+
+async def _read_back(registered: Registered, ref: SubjectRef, key: UUID) -> Verification:
+    try:
+        resolver = cast(VerifyingResolver, registered.resolver)
+        absent = await _within(registered.limits, resolver.verify_absent(ref, key=key))
+    except Exception as error:
+        _log.info("read_back_not_possible", resolver=registered.name, error=type(error).__name__)
+        return Verification.DUE
+    return Verification.CONFIRMED if absent else Verification.STILL_PRESENT
+
+
+async def _within(limits: Limits, awaitable: Awaitable[T]) -> T:
+    async with asyncio.timeout(limits.timeout.total_seconds()):
+        return await awaitable
+
+
+def _since(started: float) -> int:
+    return int((clock.monotonic() - started) * 1000)

@@ -1,0 +1,178 @@
+"""What becomes of an entry after its call: a pure function of the entry, the result and the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from effaced.audit.events import (
+    Event,
+    ExpiryScheduled,
+    ExternallyVerified,
+    ExternalVerificationFailed,
+    StepFailed,
+    StepSucceeded,
+)
+from effaced.errors import ResolverError
+from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus, StepOutcome, Verification
+from effaced.outbox.entry import OutboxEntry
+from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Retained, Scheduled
+from effaced.retries.policy import BackoffPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call came to. `error` or `answer`; `verification` is the read-back, if there is one."""
+
+    entry: OutboxEntry
+    answer: Answer | None = None
+    error: BaseException | None = field(default=None, repr=False)
+    timed_out: bool = False
+    status_code: int | None = None
+    latency_ms: int = 0
+    verification: Verification | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the decision goes by."""
+
+    max_attempts: int
+    max_age: timedelta
+    backoff: BackoffPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The entry's next state, and what has to be written down with it."""
+
+    result: Result
+    status: OutboxStatus
+    attempt: AttemptOutcome
+    gate: datetime | None = None
+    attempts: int = 0
+    last_error: str | None = None
+    code: str = ""
+    outcome: StepOutcome | None = None
+    retained_basis: str | None = None
+    times_parked: int = 0
+    verification: Verification | None = None
+    verify_due_at: datetime | None = None
+    events: tuple[Event, ...] = ()
+    failures: tuple[DeadLetterDomain, ...] = ()
+
+    @property
+    def entry(self) -> OutboxEntry:
+        return self.result.entry
+
+
+def decide(result: Result, rules: Rules, now: datetime) -> Decision:
+    """Succeeded, parked, to be tried again, or abandoned."""
+    if result.error is not None:
+        return _after_error(result, result.error, rules, now)
+    match result.answer:
+        case Scheduled(until=until):
+            return _parked(result, until, rules, now)
+        case Erased():
+            return _succeeded(result, StepOutcome.ERASED, rules, now)
+        case AlreadyAbsent() if result.entry.times_parked:
+            return _succeeded(result, StepOutcome.VERIFIED_EXPIRY, rules, now)
+        case AlreadyAbsent():
+            return _succeeded(result, StepOutcome.ALREADY_ABSENT, rules, now)
+        case Retained(basis=basis):
+            return _succeeded(result, StepOutcome.RETAINED, rules, now, basis)
+        case _:
+            unknown = ResolverError("The resolver gave no answer that effaced knows.")
+            return _abandoned(result, unknown, "unknown_answer")
+
+
+def _succeeded(
+    result: Result, outcome: StepOutcome, rules: Rules, now: datetime, basis: str | None = None
+) -> Decision:
+    entry = result.entry
+    events: list[Event] = [
+        StepSucceeded(resolver=entry.resolver, outcome=outcome, attempts=entry.attempts, retained_basis=basis)
+    ]
+    failures: tuple[DeadLetterDomain, ...] = ()
+    if result.verification is Verification.CONFIRMED:
+        events.append(ExternallyVerified(resolver=entry.resolver))
+    elif result.verification is Verification.STILL_PRESENT:
+        events.append(ExternalVerificationFailed(resolver=entry.resolver))
+        failures = (DeadLetterDomain.VERIFICATION,)
+    return Decision(
+        result,
+        OutboxStatus.SUCCEEDED,
+        AttemptOutcome.SUCCESS,
+        attempts=entry.attempts,
+        outcome=outcome,
+        retained_basis=basis,
+        times_parked=entry.times_parked,
+        verification=result.verification,
+        verify_due_at=now + rules.backoff.delay(1) if result.verification is Verification.DUE else None,
+        events=tuple(events),
+        failures=failures,
+        code="still_present" if failures else "",
+    )
+
+
+def _parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Decision:
+    # A horizon in the past would have us ask again at once, for ever: wait one step at least.
+    entry = result.entry
+    horizon = max(until, now + rules.backoff.delay(1))
+    return Decision(
+        result,
+        OutboxStatus.SCHEDULED,
+        AttemptOutcome.SCHEDULED,
+        gate=horizon,
+        attempts=0,
+        times_parked=entry.times_parked + 1,
+        events=(
+            ExpiryScheduled(
+                resolver=entry.resolver,
+                until=horizon,
+                slips=entry.times_parked,
+                prior_attempts=entry.attempts,
+            ),
+        ),
+    )
+
+
+def _after_error(result: Result, error: BaseException, rules: Rules, now: datetime) -> Decision:
+    entry = result.entry
+    if isinstance(error, ResolverError):
+        return _abandoned(result, error, error.code)
+    if entry.attempts >= rules.max_attempts:
+        return _abandoned(result, error, "attempts_exhausted")
+    asked = getattr(error, "retry_after", None) or timedelta(0)
+    gate = now + max(rules.backoff.delay(max(entry.attempts, 1)), asked)
+    if gate > entry.enqueued_at + rules.max_age:
+        return _abandoned(result, error, "max_age")
+    return Decision(
+        result,
+        OutboxStatus.FAILED,
+        AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE,
+        gate=gate,
+        attempts=entry.attempts,
+        last_error=class_name(error),
+        times_parked=entry.times_parked,
+    )
+
+
+def _abandoned(result: Result, error: BaseException, code: str) -> Decision:
+    entry, name = result.entry, class_name(error)
+    return Decision(
+        result,
+        OutboxStatus.ABANDONED,
+        AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE,
+        attempts=entry.attempts,
+        last_error=name,
+        code=code,
+        times_parked=entry.times_parked,
+        events=(StepFailed(resolver=entry.resolver, error=name, code=code, attempts=entry.attempts),),
+        failures=(DeadLetterDomain.EXTERNAL_CALL,),
+    )
+
+
+def class_name(error: BaseException) -> str:
+    """All that is kept of an error: messages quote what people typed."""
+    return type(error).__name__[:255]

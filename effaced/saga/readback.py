@@ -1,0 +1,75 @@
+"""Read-backs that could not be made with the erasure: claimed and settled on their own.
+
+They never touch the entry's status. The success stands; what is added is whether it was the truth.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import append_one
+from effaced.audit.events import ExternallyVerified, ExternalVerificationFailed
+from effaced.deadletters.record import Failure, record_failures, record_recoveries
+from effaced.model import DeadLetterDomain, Verification
+from effaced.outbox.entry import OutboxEntry
+from effaced.outbox.tables import OutboxRow
+
+
+def settle_read_back(
+    session: Session, entry: OutboxEntry, seen: Verification, *, again_at: datetime | None = None
+) -> bool:
+    """Write down what the read-back said; `again_at` when it could not be made this time either."""
+    known = seen is not Verification.DUE
+    ours = session.execute(
+        update(OutboxRow)
+        .where(
+            OutboxRow.entry_id == entry.entry_id,
+            OutboxRow.token == entry.token,
+            OutboxRow.verification == Verification.DUE,
+        )
+        .values(
+            verification=seen,
+            verify_due_at=None if known else again_at,
+            verified_at=clock.now() if known else None,
+            **({"ref_sealed": None} if seen is Verification.CONFIRMED else {}),
+        )
+        .returning(OutboxRow.entry_id)
+    ).first()
+    if ours is None or not known:
+        return ours is not None
+    about = {"request_id": entry.request_id, "entry_id": entry.entry_id, "subject": entry.subject}
+    if seen is Verification.CONFIRMED:
+        append_one(session, ExternallyVerified(resolver=entry.resolver), **about)
+        record_recoveries(session, DeadLetterDomain.VERIFICATION, [entry.entry_id])
+        return True
+    append_one(session, ExternalVerificationFailed(resolver=entry.resolver), **about)
+    failure = Failure(
+        domain=DeadLetterDomain.VERIFICATION,
+        request_id=entry.request_id,
+        subject=entry.subject,
+        error="StillPresent",
+        code="still_present",
+        entry_id=entry.entry_id,
+        resolver=entry.resolver,
+        attempts=entry.attempts,
+    )
+    record_failures(session, [failure])
+    return True
+
+
+def ask_for_read_back(session: Session, entry_id: object) -> str | None:
+    """Have an entry read back again; answers its resolver, or None if there is nothing to read back."""
+    return session.execute(
+        update(OutboxRow)
+        .where(
+            OutboxRow.entry_id == entry_id,
+            OutboxRow.verification.is_not(None),
+            OutboxRow.ref_sealed.is_not(None),
+        )
+        .values(verification=Verification.DUE, verify_due_at=clock.now())
+        .returning(OutboxRow.resolver)
+    ).scalar_one_or_none()

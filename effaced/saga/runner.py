@@ -1,0 +1,241 @@
+"""The runner: claim, call, settle, until nothing of a resolver is due.
+
+Calls overlap; each is settled soon after it returns, together with whatever else has returned by then,
+so that a slow call delays nobody but itself. Database work happens between the calls in a thread, in
+short transactions of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.crypto import Keyring
+from effaced.db import Database
+from effaced.log import get_logger
+from effaced.model import OutboxOperation, OutboxStatus, SubjectKey
+from effaced.outbox import claim as claims
+from effaced.outbox.due import due_resolvers
+from effaced.outbox.entry import OutboxEntry
+from effaced.resolvers.protocols import Limits
+from effaced.resolvers.registry import ResolverRegistry
+from effaced.retries.policy import BackoffPolicy
+from effaced.saga.call import call, read_back
+from effaced.saga.decide import Decision, Result, Rules, decide
+from effaced.saga.rate import RateLimit
+from effaced.saga.readback import settle_read_back
+from effaced.saga.settle import Completed, OnComplete, settle
+
+_log = get_logger(__name__)
+# How long results wait for company before they are settled.
+_GATHER = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonedSignal:
+    """What an alerting host is told of an abandoned entry: nothing personal."""
+
+    entry_id: UUID
+    resolver: str
+    operation: OutboxOperation
+    subject: SubjectKey
+    attempts: int
+    error: str
+
+
+class AbandonedHook(Protocol):
+    """Called after an abandonment has been committed; what it raises is logged and forgotten."""
+
+    def on_abandoned(self, signal: AbandonedSignal) -> None: ...
+
+
+def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Claimed:
+    entries: list[OutboxEntry]
+    alone: bool
+
+
+async def _landed(flying: set[asyncio.Task[Result]]) -> tuple[list[Result], set[asyncio.Task[Result]]]:
+    """Wait for a result, and a moment for more; the rest flies on."""
+    done, flying = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
+    if flying:
+        more, flying = await asyncio.wait(flying, timeout=_GATHER)
+        done |= more
+    return [task.result() for task in done], flying
+
+
+class SagaRunner:
+    """Drives one resolver's entries at a time. Any number of runners may work at once."""
+
+    def __init__(
+        self,
+        registry: ResolverRegistry,
+        database: Database,
+        keyring: Keyring,
+        *,
+        max_attempts: int = 8,
+        crash_limit: int = 3,
+        batch_size: int = 50,
+        max_age: timedelta = timedelta(days=25),
+        backoff: BackoffPolicy | None = None,
+        on_abandoned: AbandonedHook | None = None,
+        on_operations_complete: OnComplete = _nothing,
+    ) -> None:
+        self._registry = registry
+        self._db = database
+        self._keyring = keyring
+        self._crash_limit = crash_limit
+        self._batch_size = batch_size
+        self._backoff = backoff or BackoffPolicy()
+        self._rules = Rules(max_attempts, max_age, self._backoff)
+        self._on_abandoned = on_abandoned
+        self._on_complete = on_operations_complete
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Claim nothing more; what is in flight is finished."""
+        self._stopping = True
+
+    async def run_once(self) -> int:
+        """Work through everything that is due now, resolver by resolver; returns entries settled."""
+        with self._db.read() as session:
+            names = due_resolvers(session)
+        return sum([await self.drain(name) for name in sorted(names)])
+
+    async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
+        """Work on one resolver until nothing of it is due, or until `seconds` have passed."""
+        until = None if seconds is None else clock.monotonic() + seconds
+        async with self._registry.connected():
+            settled = await self._pump(resolver, until)
+            await self._read_backs(resolver)
+        return settled
+
+    # --- the pump ---
+
+    async def _pump(self, resolver: str, until: float | None) -> int:
+        limits = self._registry.get(resolver).limits if resolver in self._registry else Limits()
+        rate = RateLimit(limits.rate_per_second)
+        most = min(self._batch_size, limits.concurrency)
+        flying: set[asyncio.Task[Result]] = set()
+        settled, alone = 0, False
+        while True:
+            over = self._stopping or (until is not None and clock.monotonic() >= until)
+            room = rate.allows(most - len(flying))
+            # Refill by halves: claiming for every single call that returns would cost a transaction each.
+            if not over and not alone and room and len(flying) <= most // 2:
+                claimed = await asyncio.to_thread(self._claim, resolver, room, busy=bool(flying))
+                rate.spend(len(claimed.entries))
+                alone = claimed.alone
+                callable_now = await asyncio.to_thread(self._release_unfinishable, claimed.entries, limits)
+                flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
+                over = not claimed.entries
+            if flying:
+                finished, flying = await _landed(flying)
+                settled += await asyncio.to_thread(self._settle, finished)
+                alone = alone and bool(flying)
+            elif over:
+                return settled
+            else:
+                await asyncio.sleep(rate.wait())
+
+    def _claim(self, resolver: str, room: int, *, busy: bool) -> _Claimed:
+        """The next entries. One whose runner died comes first, and flies by itself."""
+        lease = self._backoff.lease
+        with self._db.begin() as session:
+            if not busy and (crashed := claims.claim_crashed(session, resolver, lease=lease)):
+                return _Claimed(crashed, alone=True)
+            if busy and claims.has_crashed(session, resolver):
+                return _Claimed([], alone=True)  # nothing more until what is flying has landed
+            return _Claimed(claims.claim(session, resolver, limit=room, lease=lease), alone=False)
+
+    def _release_unfinishable(self, entries: list[OutboxEntry], limits: Limits) -> list[OutboxEntry]:
+        """Give back what could not be finished within its lease, and return the rest."""
+        latest = clock.now() + limits.timeout * 2  # the call and its read-back
+        late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
+        if not late:
+            return entries
+        with self._db.begin() as session:
+            claims.release(session, late)
+        _log.error("lease_too_short", resolver=late[0].resolver, released=len(late))
+        self.stop()  # the next claim would be no longer
+        return [entry for entry in entries if entry not in late]
+
+    async def _call(self, entry: OutboxEntry) -> Result:
+        return await call(self._registry, self._keyring, entry, crash_limit=self._crash_limit)
+
+    # --- settling ---
+
+    def _settle(self, results: list[Result]) -> int:
+        now = clock.now()
+        decisions = [decide(result, self._rules, now) for result in results]
+        try:
+            accepted = self._settle_together(decisions)
+        except Exception as error:
+            # One entry that can't be written must not strand the others: settle them one by one.
+            _log.warning("flush_failed", entries=len(decisions), error=type(error).__name__)
+            accepted = [each for decision in decisions for each in self._settle_alone(decision)]
+        if len(accepted) < len(decisions):
+            _log.info("late_settles_refused", entries=len(decisions) - len(accepted))
+        for each in accepted:
+            if each.status is OutboxStatus.ABANDONED:
+                self._tell_abandoned(each)
+        return len(accepted)
+
+    def _settle_together(self, decisions: list[Decision]) -> list[Decision]:
+        with self._db.begin() as session:
+            return settle(session, decisions, self._on_complete)
+
+    def _settle_alone(self, decision: Decision) -> list[Decision]:
+        try:
+            return self._settle_together([decision])
+        except Exception as error:  # its lease heals it
+            _log.error("settle_failed", entry_id=str(decision.entry.entry_id), error=type(error).__name__)
+            return []
+
+    def _tell_abandoned(self, decision: Decision) -> None:
+        entry = decision.entry
+        _log.error(
+            "entry_abandoned", entry_id=str(entry.entry_id), resolver=entry.resolver, code=decision.code
+        )
+        if self._on_abandoned is None:
+            return
+        signal = AbandonedSignal(
+            entry_id=entry.entry_id,
+            resolver=entry.resolver,
+            operation=entry.operation,
+            subject=entry.subject,
+            attempts=entry.attempts,
+            error=decision.last_error or "",
+        )
+        try:
+            self._on_abandoned.on_abandoned(signal)
+        except Exception as error:
+            _log.warning("abandoned_hook_failed", error=type(error).__name__)
+
+    # --- read-backs that were left over ---
+
+    async def _read_backs(self, resolver: str) -> None:
+        if resolver not in self._registry or self._stopping:
+            return
+        limit = self._registry.get(resolver).limits.concurrency
+        entries = await asyncio.to_thread(self._claim_read_backs, resolver, limit)
+        seen = await asyncio.gather(*(read_back(self._registry, self._keyring, entry) for entry in entries))
+        again_at = clock.now() + self._backoff.max_delay
+        for entry, verification in zip(entries, seen, strict=True):
+            with self._db.begin() as session:
+                settle_read_back(session, entry, verification, again_at=again_at)
+
+    def _claim_read_backs(self, resolver: str, limit: int) -> list[OutboxEntry]:
+        with self._db.begin() as session:
+            return claims.claim_read_backs(session, resolver, limit=limit, lease=self._backoff.lease)

@@ -1,0 +1,187 @@
+"""Writing down what calls came to: everything about a flush in one transaction.
+
+Statuses, events, attempts, dead letters and completions commit together or not at all. A decision counts
+only while its entry is in flight under the token it was claimed with; a runner that comes late changes
+nothing and appends nothing. Lock order, here and everywhere: entries by id, operations by request, then
+dead letters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import Record, append
+from effaced.audit.events import ErasureCompleted
+from effaced.deadletters.record import Failure, record_failures, record_recoveries
+from effaced.model import DeadLetterDomain, OutboxOperation, OutboxStatus, Verification
+from effaced.outbox.claim import LEASED
+from effaced.outbox.tables import Operation, OutboxRow
+from effaced.retries.tables import Attempt
+from effaced.saga.decide import Decision
+from effaced.sql import among, insert_rows
+
+Completed = tuple[UUID, OutboxOperation]
+OnComplete = Callable[[Session, Sequence[Completed]], None]
+_ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
+
+
+def settle(session: Session, decisions: Sequence[Decision], on_complete: OnComplete) -> list[Decision]:
+    """Apply the decisions that still count, and return those."""
+    live = _still_ours(session, decisions)
+    if not live:
+        return []
+    append(session, [_record(decision, event) for decision in live for event in decision.events])
+    _write_attempts(session, live)
+    _write_statuses(session, live)
+    completed = _count_down(session, live)
+    if completed:
+        on_complete(session, completed)
+    _write_dead_letters(session, live)
+    return live
+
+
+def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
+    tokens = {
+        row.entry_id: row.token
+        for row in session.execute(
+            select(OutboxRow.entry_id, OutboxRow.token)
+            .where(among(session, OutboxRow.entry_id, [each.entry.entry_id for each in decisions]), LEASED)
+            .order_by(OutboxRow.entry_id)
+            .with_for_update()
+        )
+    }
+    return [each for each in decisions if tokens.get(each.entry.entry_id) == each.entry.token]
+
+
+def _record(decision: Decision, event: Any) -> Record:
+    entry = decision.entry
+    return Record(event, request_id=entry.request_id, entry_id=entry.entry_id, subject=entry.subject)
+
+
+def _write_attempts(session: Session, live: Sequence[Decision]) -> None:
+    insert_rows(
+        session,
+        Attempt,
+        [
+            {
+                "entry_id": each.entry.entry_id,
+                "request_id": each.entry.request_id,
+                "number": each.entry.attempts,
+                "resolver": each.entry.resolver,
+                "operation": each.entry.operation,
+                "at": each.entry.last_attempt_at,
+                "outcome": each.attempt,
+                "status_code": each.result.status_code,
+                "latency_ms": each.result.latency_ms,
+                "error": each.last_error,
+            }
+            for each in live
+        ],
+    )
+
+
+def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
+    # Most of a flush ends alike, so this is one or two statements, not one per entry.
+    alike: dict[tuple[Any, ...], list[UUID]] = defaultdict(list)
+    for each in live:
+        alike[
+            (
+                each.status, each.gate, each.attempts, each.last_error, each.outcome, each.retained_basis,
+                each.times_parked, each.verification, each.verify_due_at,
+            )
+        ].append(each.entry.entry_id)  # fmt: skip
+    now = clock.now()
+    for values, ids in alike.items():
+        status, gate, attempts, error, outcome, basis, parked, verification, verify_due_at = values
+        seen = verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
+        # Nothing personal outlives its use: only a read-back still needs the reference of a success.
+        used_up = status is OutboxStatus.SUCCEEDED and verification in (None, Verification.CONFIRMED)
+        session.execute(
+            update(OutboxRow)
+            .where(among(session, OutboxRow.entry_id, ids))
+            .values(
+                status=status,
+                gate=gate,
+                attempts=attempts,
+                last_error=error,
+                outcome=outcome,
+                retained_basis=basis,
+                times_parked=parked,
+                verification=verification,
+                verify_due_at=verify_due_at,
+                verified_at=now if seen else None,
+                ended_at=now if status in _ENDED else None,
+                claimed_alone=False,
+                crashes=0,
+                **({"ref_sealed": None} if used_up else {}),
+            )
+        )
+
+
+def _count_down(session: Session, live: Sequence[Decision]) -> list[Completed]:
+    done = Counter(
+        (each.entry.request_id, each.entry.operation)
+        for each in live
+        if each.status is OutboxStatus.SUCCEEDED
+    )
+    if not done:
+        return []
+    counters = {
+        (row.request_id, row.operation): row.remaining
+        for row in session.execute(
+            select(Operation.request_id, Operation.operation, Operation.remaining)
+            .where(among(session, Operation.request_id, {request_id for request_id, _ in done}))
+            .order_by(Operation.request_id, Operation.operation)
+            .with_for_update()
+        )
+    }
+    now = clock.now()
+    alike: dict[tuple[OutboxOperation, int, bool], list[UUID]] = defaultdict(list)
+    for key, number in done.items():
+        alike[(key[1], number, counters[key] == number)].append(key[0])
+    for (operation, number, complete), request_ids in alike.items():
+        session.execute(
+            update(Operation)
+            .where(among(session, Operation.request_id, request_ids), Operation.operation == operation)
+            .values(remaining=Operation.remaining - number, completed_at=now if complete else None)
+        )
+    completed = [key for key, number in done.items() if counters[key] == number]
+    subjects = {each.entry.request_id: each.entry.subject for each in live}
+    append(
+        session,
+        [
+            Record(ErasureCompleted(operation=operation), request_id=request_id, subject=subjects[request_id])
+            for request_id, operation in completed
+        ],
+    )
+    return completed
+
+
+def _write_dead_letters(session: Session, live: Sequence[Decision]) -> None:
+    succeeded = [each.entry.entry_id for each in live if each.status is OutboxStatus.SUCCEEDED]
+    if succeeded:
+        record_recoveries(session, DeadLetterDomain.EXTERNAL_CALL, succeeded)
+    record_failures(
+        session,
+        [
+            Failure(
+                domain=domain,
+                request_id=each.entry.request_id,
+                subject=each.entry.subject,
+                error=each.last_error or "StillPresent",
+                code=each.code,
+                entry_id=each.entry.entry_id,
+                resolver=each.entry.resolver,
+                attempts=each.entry.attempts,
+            )
+            for each in live
+            for domain in each.failures
+        ],
+    )

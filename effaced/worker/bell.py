@@ -1,0 +1,72 @@
+"""The doorbell made of RQ: a job that says which resolver has work, and nothing else.
+
+A resolver has two rung jobs at most, one running and one waiting, so that a ring after the running
+job's last empty claim is not lost. Their ids are free again the moment they end. The sweep uses ids of
+its own: a drain that crashed keeps its id until RQ notices, which may take minutes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from redis import Redis
+from rq import Queue
+from rq.exceptions import DuplicateJobError
+
+from effaced import clock
+from effaced.config import Settings
+
+QUEUE = "effaced"
+_DRAIN = "effaced.worker.jobs.drain"
+# More waiting jobs than this, and another sweep adds nothing but jobs.
+_ENOUGH = 100
+
+
+def connect(url: str) -> Redis:
+    """A connection that answers in bounded time, also when nobody is there."""
+    return Redis.from_url(url, socket_connect_timeout=2, health_check_interval=30)
+
+
+class RqBell:
+    """Rings by putting a job into the queue."""
+
+    def __init__(self, settings: Settings) -> None:
+        assert settings.redis_url is not None
+        self._queue = Queue(QUEUE, connection=connect(settings.redis_url))
+        # RQ's own deadline is a last resort; the job bounds itself well before.
+        self._timeout = settings.drain_seconds + settings.lease_seconds
+
+    def ring(self, resolvers: Iterable[str]) -> None:
+        """After a commit: a job per resolver, unless two are there already."""
+        for name in sorted(resolvers):
+            any(self._enqueue(f"drain-{_slug(name)}-{slot}", name) for slot in (0, 1))
+
+    def sweep(self, resolvers: Iterable[str]) -> None:
+        """From the scheduler: a job per resolver that has something due, whatever was rung before."""
+        if self._queue.count >= _ENOUGH:
+            return
+        tick = int(clock.now().timestamp())
+        for name in sorted(resolvers):
+            self._enqueue(f"sweep-{_slug(name)}-{tick}", name)
+
+    def _enqueue(self, job_id: str, resolver: str) -> bool:
+        try:
+            self._queue.enqueue_call(
+                _DRAIN,
+                args=(resolver,),
+                job_id=job_id,
+                unique=True,
+                timeout=self._timeout,
+                result_ttl=0,
+                failure_ttl=0,
+                description="drain",
+            )
+        except DuplicateJobError:
+            return False
+        return True
+
+
+def _slug(resolver: str) -> str:
+    # RQ takes only letters, digits, dashes and underscores in ids; resolvers may be called anything.
+    return hashlib.sha256(resolver.encode()).hexdigest()[:16]

@@ -1,0 +1,41 @@
+"""What RQ runs: shims into the saga. A job carries a resolver's name and no data."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from effaced import doorbell
+from effaced.log import get_logger
+from effaced.outbox.due import due_resolvers
+from effaced.runtime import Runtime
+
+_log = get_logger(__name__)
+_runtime: Runtime | None = None
+
+
+def prepare(runtime: Runtime) -> None:
+    """Load everything in the worker process, so that the fork of a job has it at once."""
+    global _runtime
+    _runtime = runtime
+
+
+def drain(resolver: str) -> None:
+    """Drain one resolver for a bounded time. Whatever goes wrong, the lease and the sweep heal it."""
+    if _runtime is None:
+        raise RuntimeError("effaced's jobs run under `effaced worker`")
+    runtime = _runtime
+    runtime.db.engine.dispose(close=False)  # the parent's connections are not ours
+    runner = runtime.runner()
+    signal.signal(signal.SIGTERM, lambda *_: runner.stop())
+    try:
+        settled = asyncio.run(runner.drain(resolver, seconds=runtime.settings.drain_seconds))
+        with runtime.db.read() as session:
+            more = due_resolvers(session) & {resolver}
+    except Exception as error:  # RQ would keep the traceback, arguments and all, in Redis
+        _log.error("drain_failed", resolver=resolver, error=type(error).__name__, exc_info=True)
+        return
+    finally:
+        runtime.db.dispose()
+    _log.info("drained", resolver=resolver, settled=settled)
+    doorbell.ring(more)

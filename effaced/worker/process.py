@@ -1,0 +1,61 @@
+"""The worker process: RQ's worker, preloaded, that stops by finishing what it began."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import Any
+
+from rq import Queue, Worker
+
+from effaced import doorbell
+from effaced.errors import ConfigurationError
+from effaced.log import get_logger
+from effaced.runtime import Runtime
+from effaced.worker import jobs
+from effaced.worker.bell import QUEUE, RqBell, connect
+
+_log = get_logger(__name__)
+
+
+class DrainWorker(Worker):
+    """On the first SIGTERM or SIGINT the running job is told to claim nothing more and to finish."""
+
+    def handle_warm_shutdown_request(self) -> None:
+        super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]
+        with suppress(ProcessLookupError):
+            if self.horse_pid:
+                os.kill(self.horse_pid, signal.SIGTERM)
+
+
+def install_bell(runtime: Runtime) -> RqBell | None:
+    """Have commits of this process ring the workers, if there is a Redis to ring through."""
+    if runtime.settings.redis_url is None:
+        return None
+    bell = RqBell(runtime.settings)
+    doorbell.install(bell.ring)
+    return bell
+
+
+def require_bell(runtime: Runtime) -> RqBell:
+    bell = install_bell(runtime)
+    if bell is None:
+        raise ConfigurationError(
+            "EFFACED_REDIS_URL is not set. Workers and scheduler need it; `effaced drain` works without."
+        )
+    return bell
+
+
+def work(runtime: Runtime, *, burst: bool = False) -> None:
+    """Work until told to stop."""
+    require_bell(runtime)
+    runtime.require_ready()
+    jobs.prepare(runtime)
+    runtime.db.dispose()
+    connection = connect(str(runtime.settings.redis_url))
+    options: dict[str, Any] = {"with_scheduler": False, "burst": burst, "logging_level": "WARNING"}
+    worker = DrainWorker([Queue(QUEUE, connection=connection)], connection=connection)
+    _log.info("worker_started", name=worker.name)
+    worker.work(**options)
+    _log.info("worker_stopped", name=worker.name)

@@ -1,0 +1,53 @@
+"""The scheduler: looks into the database every few seconds and sees to what is due.
+
+It is the safety net under the doorbell. Redis may have been down, emptied or lied to; what is due stands
+in the database, and one sweep later it is on its way.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+
+from effaced.log import get_logger
+from effaced.outbox.due import due_resolvers
+from effaced.runtime import Runtime
+from effaced.worker.bell import RqBell
+
+_log = get_logger(__name__)
+
+
+class Scheduler:
+    """Any number may run at once; they only do the same thing twice."""
+
+    def __init__(self, runtime: Runtime, bell: RqBell) -> None:
+        self._runtime = runtime
+        self._bell = bell
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        """Sweep until SIGTERM or SIGINT."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        _log.info("scheduler_started", every_seconds=self._runtime.settings.sweep_seconds)
+        while not self._stop.wait(self._runtime.settings.sweep_seconds):
+            self.tick()
+        _log.info("scheduler_stopped")
+
+    def tick(self) -> None:
+        """One sweep. What fails is logged and tried again at the next."""
+        self._try("execute_due", lambda: self._runtime.executor.execute_due())
+        self._try("sweep", self._sweep)
+
+    def _sweep(self) -> None:
+        with self._runtime.db.read() as session:
+            names = due_resolvers(session)
+        if names:
+            self._bell.sweep(names)
+
+    def _try(self, what: str, step: Callable[[], object]) -> None:
+        try:
+            step()
+        except Exception as error:
+            _log.error(f"{what}_failed", error=type(error).__name__)

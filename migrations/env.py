@@ -1,0 +1,53 @@
+"""Alembic's way in. effaced/migrate.py calls it; `alembic` on the command line works too."""
+
+from __future__ import annotations
+
+from alembic import context
+from sqlalchemy import text
+
+from effaced.config import load_settings
+from effaced.db import Database
+from effaced.migrate import VERSION_TABLE, load_tables
+
+LOCK = 0x65666661636564  # "effaced"
+
+
+def ours(name: str | None, type_: str, parent_names: object) -> bool:
+    """Only effaced's own tables: the company's live beside them and are none of our business."""
+    return type_ != "table" or (name or "").startswith("effaced_")
+
+
+def include(obj: object, name: str | None, type_: str, reflected: bool, compare_to: object) -> bool:
+    return ours(name, type_, None)
+
+
+def run() -> None:
+    database: Database = context.config.attributes.get("database") or Database(load_settings().database_url)
+    try:
+        with database.engine.connect() as connection:
+            postgres = connection.dialect.name == "postgresql"
+            if postgres:
+                # Two deployments at once: the second waits here, then finds nothing left to do.
+                connection.execute(text("SET lock_timeout = '60s'"))
+                connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
+                connection.commit()
+            context.configure(
+                connection=connection,
+                target_metadata=load_tables().metadata,
+                version_table=VERSION_TABLE,
+                include_name=ours,
+                include_object=include,
+                render_as_batch=not postgres,
+                transactional_ddl=True,
+            )
+            with context.begin_transaction():
+                context.run_migrations()
+            connection.commit()
+            if postgres:
+                connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": LOCK})
+                connection.commit()
+    finally:
+        database.dispose()
+
+
+run()

@@ -1,0 +1,93 @@
+// What htmx needs from us: the form token, swapped form errors, toasts, and a focus that does not get lost.
+(function () {
+  "use strict";
+
+  const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
+
+  document.addEventListener("htmx:configRequest", (event) => {
+    const { verb, headers, formData } = event.detail;
+    if (verb !== "get") {
+      headers["X-CSRFToken"] = meta("csrf-token");
+      return;
+    }
+    // Empty filters stay out of the address.
+    for (const [name, value] of [...formData.entries()]) {
+      if (value === "") formData.delete(name);
+    }
+  });
+
+  // A form that was refused comes back with its errors: 422 is shown like any other answer.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.xhr.status === 422 && event.detail.serverResponse) {
+      event.detail.shouldSwap = true;
+      event.detail.isError = false;
+    }
+  });
+
+  // --- toasts ---
+
+  const icons = { good: "check", warn: "alert", bad: "alert" };
+
+  function toast(text, tone) {
+    const box = document.createElement("div");
+    box.className = `toast ${tone}`;
+    const words = document.createElement("p");
+    words.textContent = text;
+    const close = document.createElement("button");
+    close.type = "button";
+    close.setAttribute("aria-label", "Close this message");
+    close.textContent = "\u00d7";
+    close.addEventListener("click", () => box.remove());
+    box.append(icon(icons[tone] ?? "note"), words, close);
+    document.getElementById("toasts").append(box);
+    setTimeout(() => box.remove(), 12_000);
+  }
+
+  function icon(name) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("class", "icon");
+    svg.setAttribute("aria-hidden", "true");
+    svg.append(document.createElementNS("http://www.w3.org/2000/svg", "use"));
+    svg.firstChild.setAttribute("href", `#i-${name}`);
+    return svg;
+  }
+
+  document.addEventListener("toast", (event) => toast(event.detail.text, event.detail.tone));
+  document.addEventListener("htmx:sendError", () => toast("effaced does not answer. Nothing was changed.", "bad"));
+  document.addEventListener("htmx:responseError", (event) => {
+    if (!event.detail.xhr.getResponseHeader("HX-Trigger")) toast("That did not work. Reload the page.", "bad");
+  });
+
+  // --- focus: what a swap takes away gives it to what came in its place ---
+
+  let before = null;
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const target = event.detail.target;
+    before = target.contains(document.activeElement)
+      ? { row: target.id === "more" ? target.previousElementSibling : null, id: target.id }
+      : null;
+  });
+
+  document.addEventListener("htmx:afterSettle", () => {
+    const lost = document.activeElement === document.body || document.activeElement === null;
+    if (!before || !lost) return;
+    const next = before.row
+      ? before.row.nextElementSibling?.querySelector("a, input, button")
+      : document.querySelector(`#${before.id} [aria-invalid], #${before.id} [data-focus], [data-focus]`);
+    next?.focus();
+    before = null;
+  });
+
+  // --- choosing rows ---
+
+  function countChosen() {
+    const chosen = document.querySelectorAll('input[name="ids"]:checked').length;
+    document.querySelectorAll("[data-chosen]").forEach((each) => { each.textContent = chosen || ""; });
+    document.querySelectorAll("[data-needs-choice]").forEach((each) => { each.disabled = chosen === 0; });
+  }
+
+  document.addEventListener("change", countChosen);
+  document.addEventListener("htmx:afterSettle", countChosen);
+  window.addEventListener("pageshow", countChosen);
+})();

@@ -1,0 +1,252 @@
+"""A small company with requests in every state, made the way they come about: by intake, officers and runner.
+
+The vendors are scripted: what each answers depends on the person, and `Script` holds the exceptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+from pydantic import SecretStr
+from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, insert
+
+from effaced import clock
+from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.officers import create_officer
+from effaced.accounts.tables import ApiKey, Officer
+from effaced.config import Settings
+from effaced.crypto import new_key
+from effaced.db import Database
+from effaced.errors import ResolverError
+from effaced.model import RequestKind, Role, SubjectRef
+from effaced.requests.approve import approve
+from effaced.requests.intake import receive
+from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Scheduled, TransientFailure
+from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.runtime import Runtime
+
+PASSWORD = "correct horse battery staple"
+DATAMAP = """
+version: 1
+subject: {table: customers, key: id}
+identifiers: {email: email}
+refs:
+  person: {template: "{id}"}
+tables:
+  customers:
+    columns: {id: not_personal, name: {anonymise: fixed_text, text: erased}, email: {anonymise: random_unique}}
+  orders:
+    link: {to: customers, on: {customer_id: id}}
+    columns: {id: delete, customer_id: delete, article: delete}
+  invoices:
+    link: {to: customers, on: {customer_id: id}}
+    columns:
+      id: not_personal
+      customer_id: {retain: {basis: "tax law, ten years"}}
+      billed_on: {retain: {basis: "tax law, ten years"}}
+"""
+VENDORS = ("crm", "files", "mailing", "payment")
+RESOLVERS = "version: 1\nresolvers:\n" + "".join(f"  {name}: {{kind: noop, ref: person}}\n" for name in VENDORS)
+
+company = MetaData()
+customers = Table(
+    "customers",
+    company,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", String(80), nullable=False),
+    Column("email", String(120), nullable=False, unique=True),
+)
+orders = Table(
+    "orders",
+    company,
+    Column("id", Integer, primary_key=True),
+    Column("customer_id", ForeignKey("customers.id"), nullable=False),
+    Column("article", String(80)),
+)
+invoices = Table(
+    "invoices",
+    company,
+    Column("id", Integer, primary_key=True),
+    Column("customer_id", ForeignKey("customers.id"), nullable=False),
+    Column("billed_on", Date),
+)
+
+
+@dataclass
+class Script:
+    """What the vendors answer to whom; whoever is not in here is erased at once and really gone."""
+
+    answers: dict[tuple[str, str], Callable[[], Answer | Exception]] = field(default_factory=dict)
+    still_there: set[tuple[str, str]] = field(default_factory=set)
+    silent: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Vendor:
+    name: str
+    script: Script
+
+    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        answer = self.script.answers.get((self.name, ref.value), Erased)()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@dataclass(frozen=True)
+class CheckingVendor(Vendor):
+    async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
+        if (self.name, ref.value) in self.script.silent:
+            raise TransientFailure("no answer", status_code=503)
+        return (self.name, ref.value) not in self.script.still_there
+
+
+@dataclass
+class House:
+    """A running effaced with its officers, its company, and vendors that do as the script says."""
+
+    runtime: Runtime
+    ada: Officer
+    ben: Officer
+    cleo: Officer
+    shop: ApiKey
+    two_eyes: ApiKey
+    script: Script
+
+    def ask(self, person: int, *, key: ApiKey | None = None, reason: str | None = None) -> UUID:
+        """The person wants to be forgotten."""
+        with self.runtime.db.begin() as session:
+            intake = receive(
+                session,
+                self.runtime.keyring,
+                self.runtime.plan,
+                kind=RequestKind.ERASURE,
+                subject_id=str(person),
+                api_key=key or self.shop,
+                reason=reason,
+            )
+            return intake.request.id
+
+    def approve(self, request_id: UUID, *, by: Officer | None = None, reason: str = "Identity checked.") -> None:
+        with self.runtime.db.begin() as session:
+            officer = session.merge(by or self.ada, load=False)
+            approve(session, self.runtime.executor, request_id, by=officer, reason=reason)
+
+    def run(self) -> None:
+        """Let the runner do all that is due now."""
+        asyncio.run(self.runtime.runner().run_once())
+
+
+def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe/Berlin") -> House:
+    """The company's tables with people in them, officers of every role, and a runtime over it all."""
+    (folder / "datamap.yaml").write_text(DATAMAP)
+    (folder / "resolvers.yaml").write_text(RESOLVERS)
+    settings = Settings(
+        database_url=url,
+        keys=SecretStr(new_key()),
+        datamap=folder / "datamap.yaml",
+        resolvers=folder / "resolvers.yaml",
+        secure_cookies=False,
+        time_zone=zone,
+    )
+    runtime, script = Runtime(settings), Script()
+    kinds = {name: CheckingVendor if name in ("crm", "files") else Vendor for name in VENDORS}
+    runtime.__dict__["registry"] = ResolverRegistry(
+        tuple(Registered(name, "person", kinds[name](name, script)) for name in VENDORS)
+    )
+    _move_in(runtime.db, people)
+    with runtime.db.begin() as session:
+        ada, ben, cleo = (
+            create_officer(session, email=f"{name.lower()}@example.com", name=full, role=role, password=PASSWORD, actor="cli")
+            for name, full, role in (
+                ("Ada", "Ada Okafor", Role.OFFICER),
+                ("Ben", "Ben Lindqvist", Role.ADMIN),
+                ("Cleo", "Cleo Marín", Role.AUDITOR),
+            )
+        )
+        shop, _ = create_api_key(session, name="web shop", approvals_needed=1, actor="cli")
+        two, _ = create_api_key(session, name="customer service", approvals_needed=1, actor="cli")
+        two.approvals_needed = 2
+    return House(runtime, ada, ben, cleo, shop, two, script)
+
+
+def _move_in(database: Database, people: int) -> None:
+    with database.begin() as session:
+        company.create_all(session.connection())
+        everybody = range(1, people + 1)
+        session.execute(
+            insert(customers), [{"id": n, "name": f"Person {n}", "email": f"p{n}@example.com"} for n in everybody]
+        )
+        session.execute(
+            insert(orders), [{"customer_id": n, "article": "lamp"} for n in everybody for _ in range(1 + n % 4)]
+        )
+        billed = datetime(2026, 1, 5, tzinfo=UTC).date()
+        session.execute(insert(invoices), [{"customer_id": n, "billed_on": billed} for n in everybody])
+
+
+def fill(house: House, now: datetime) -> None:
+    """Requests in every state there is, over the forty days before `now`."""
+    script = house.script
+    with clock.pretend(now - timedelta(days=40)) as time:
+
+        def at(days: float) -> None:
+            time.at = now - timedelta(days=days)
+
+        script.answers["crm", "1"] = lambda: ResolverError("refused", code="http_400")
+        script.answers["payment", "2"] = lambda: TransientFailure("down", status_code=503)
+        at(39.3)
+        for person in (1, 2):
+            house.approve(house.ask(person, reason="Asked by letter."), reason="Signature compared with the contract.")
+        house.run()
+        for hours in (1, 2, 4, 8, 16, 24, 48, 72, 96):
+            at(39.3 - hours / 24)
+            house.run()
+
+        script.still_there.add(("files", "3"))
+        script.silent.add(("crm", "4"))
+        for n, (days, person) in enumerate((29 - 0.9 * k, 20 + k) for k in range(32)):
+            at(days)
+            house.approve(house.ask(person), by=(house.ada, house.ben)[n % 2])
+            at(days - 0.02 * (1 + n % 5))
+            house.run()
+
+        script.answers["mailing", "5"] = lambda: Scheduled(now + timedelta(days=3, hours=5))
+        script.answers["mailing", "6"] = lambda: Scheduled(now + timedelta(days=18))
+        script.answers["mailing", "7"] = lambda: Scheduled(now + timedelta(days=61))
+        horizons = iter((now - timedelta(days=4), now + timedelta(days=24)))
+        script.answers["payment", "8"] = lambda: Scheduled(next(horizons))
+        for days, person in ((21, 8), (20, 5), (12, 6), (9, 7), (8, 3), (7, 4)):
+            at(days)
+            house.approve(house.ask(person), by=house.ben, reason="Checked by telephone.")
+            house.run()
+        at(3.9)
+        house.run()
+
+        at(26.4)
+        house.ask(9)
+        at(25.2)
+        house.ask(10)
+        at(6)
+        waiting = house.ask(11, key=house.two_eyes)
+        at(2)
+        house.approve(waiting, reason="First of two: address matches.")
+        house.ask(12, reason="Asked in the chat, signed in to the account.")
+        at(0.4)
+        house.ask(13)
+
+        script.answers["crm", "14"] = lambda: TransientFailure("down", status_code=502)
+        script.answers["files", "15"] = lambda: ResolverError("gone", code="http_410")
+        script.answers["payment", "16"] = lambda: AlreadyAbsent()
+        script.answers["crm", "17"] = lambda: ResolverError("refused", code="http_400")
+        at(1.1)
+        for person in (15, 16, 17):
+            house.approve(house.ask(person))
+        house.run()
+        at(0.01)
+        house.approve(house.ask(14))
+        house.run()

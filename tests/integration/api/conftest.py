@@ -1,0 +1,170 @@
+"""A small company, an effaced in front of it, and a caller with an API key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import Column, Integer, MetaData, String, Table, event, func, insert, select
+from structlog.testing import capture_logs
+from werkzeug.test import TestResponse
+
+from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.tables import ApiKey
+from effaced.app import create_app
+from effaced.config import Settings
+from effaced.crypto import new_key
+from effaced.db import Base, Database
+from effaced.runtime import Runtime
+
+DATAMAP = """
+version: 1
+subject: {table: customers, key: id}
+identifiers: {email: email}
+refs: {crm_contact: {column: crm_ref}}
+tables:
+  customers:
+    columns: {id: delete, email: delete, crm_ref: delete}
+"""
+RESOLVERS = """
+version: 1
+resolvers:
+  crm: {kind: noop, ref: crm_contact}
+"""
+company = MetaData()
+customers = Table(
+    "customers",
+    company,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("email", String(255), nullable=False, unique=True),
+    Column("crm_ref", String(64)),
+)
+
+
+@dataclass(frozen=True)
+class Api:
+    """A caller of the API, and a way to look behind it."""
+
+    app: Flask
+    runtime: Runtime
+    key: ApiKey
+    token: str
+
+    def post(
+        self, body: Any, *, token: str | None = None, idempotency_key: str | None = None
+    ) -> TestResponse:
+        headers = self.headers(token)
+        if idempotency_key is not None:
+            headers["Idempotency-Key"] = idempotency_key
+        return self.app.test_client().post("/api/v1/requests", json=body, headers=headers)
+
+    def send(self, data: bytes, content_type: str = "application/json") -> TestResponse:
+        return self.app.test_client().post(
+            "/api/v1/requests", data=data, content_type=content_type, headers=self.headers()
+        )
+
+    def get(self, path: str, *, token: str | None = None) -> TestResponse:
+        return self.app.test_client().get(path, headers=self.headers(token))
+
+    def headers(self, token: str | None = None) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token or self.token}"}
+
+    def new_key(self, name: str, approvals_needed: int = 1) -> str:
+        with self.runtime.db.begin() as session:
+            _, token = create_api_key(session, name=name, approvals_needed=approvals_needed, actor="cli")
+        return token
+
+    @staticmethod
+    def erasure(subject_id: str = "1", **more: Any) -> dict[str, Any]:
+        return {"kind": "erasure", "subject": {"id": subject_id}, **more}
+
+    @staticmethod
+    def problem(answer: TestResponse) -> tuple[int, str, dict[str, str]]:
+        """Status, type and wrong fields of an answer that must be a problem."""
+        assert answer.content_type == "application/problem+json"
+        body = answer.get_json()
+        slug = body["type"].removeprefix("urn:effaced:problem:")
+        return answer.status_code, slug, {each["field"]: each["message"] for each in body["errors"]}
+
+    def make_read_only(self) -> None:
+        """From now on the database refuses to be written."""
+        engine = self.runtime.db.engine
+        if engine.dialect.name == "postgresql":
+            with engine.begin() as connection:
+                command = f'ALTER DATABASE "{engine.url.database}" SET default_transaction_read_only = on'
+                connection.exec_driver_sql(command)
+        else:
+            event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA query_only = ON"))
+        engine.dispose()
+
+    def rows(self) -> dict[str, int]:
+        """How many rows each table has: what a refusal must leave alone."""
+        tables = [*Base.metadata.sorted_tables, customers]
+        with self.runtime.db.read() as session:
+            return {
+                table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables
+            }
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[list[Any]]:
+    """What is logged meanwhile."""
+    with capture_logs() as entries:
+        yield entries
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("EFFACED_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
+    made = []
+
+    def make(url: str, **settings: Any) -> Runtime:
+        (tmp_path / "datamap.yaml").write_text(DATAMAP)
+        (tmp_path / "resolvers.yaml").write_text(RESOLVERS)
+        files = {"datamap": tmp_path / "datamap.yaml", "resolvers": tmp_path / "resolvers.yaml"}
+        made.append(Runtime(Settings(**{"database_url": url, "keys": new_key(), **files, **settings})))
+        return made[-1]
+
+    yield make
+    for runtime in made:
+        runtime.db.dispose()
+
+
+@pytest.fixture
+def make_api(make_runtime: Callable[..., Runtime]) -> Callable[..., Api]:
+    """An API on a database with six customers, 1 to 6."""
+
+    def make(url: str, *, approvals_needed: int = 1, **settings: Any) -> Api:
+        database = Database(url)
+        company.create_all(database.engine)
+        with database.begin() as session:
+            people = [{"id": n, "email": f"p{n}@example.org", "crm_ref": f"c-{n}"} for n in range(1, 7)]
+            session.execute(insert(customers), people)
+            key, token = create_api_key(session, name="shop", approvals_needed=approvals_needed, actor="cli")
+        database.dispose()
+        runtime = make_runtime(url, **settings)
+        return Api(create_app(runtime), runtime, key, token)
+
+    return make
+
+
+@pytest.fixture
+def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
+    """Requests of this caller need an approval."""
+    return make_api(migrated_url)
+
+
+@pytest.fixture
+def trusted_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
+    """Requests of this caller are executed at once."""
+    return make_api(migrated_url, approvals_needed=0)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from effaced.accounts.tables import ApiKey
+
+Api = Any
+
+
+def test_a_request_is_found_by_id_and_by_ref(api: Api) -> None:
+    sent = api.post(api.erasure("1")).get_json()
+    by_id = api.get(f"/api/v1/requests/{sent['id']}")
+    assert by_id.status_code == 200
+    assert {**sent, "entries": [], "events": by_id.get_json()["events"]} == by_id.get_json()
+    for ref in (sent["ref"], sent["ref"].lower()):
+        assert api.get(f"/api/v1/requests/{ref}").get_json() == by_id.get_json()
+
+
+def test_it_tells_how_each_system_stands_and_what_happened(trusted_api: Api) -> None:
+    where = trusted_api.post(trusted_api.erasure("1")).headers["Location"]
+    running = trusted_api.get(where).get_json()
+    assert running["steps"] == {"total": 1, "done": 0}
+    assert running["entries"] == [
+        {
+            "system": "crm",
+            "status": "pending",
+            "outcome": None,
+            "attempts": 0,
+            "next_attempt_at": None,
+            "last_error": None,
+            "verification": None,
+        }
+    ]
+    asyncio.run(trusted_api.runtime.runner().run_once())
+    done = trusted_api.get(where).get_json()
+    assert (done["status"], done["steps"]) == ("completed", {"total": 1, "done": 1})
+    assert done["completed_at"] is not None
+    assert [(each["status"], each["outcome"]) for each in done["entries"]] == [("succeeded", "erased")]
+    assert [event["type"] for event in done["events"]] == [
+        "REQUEST_RECEIVED",
+        "LOCAL_ERASURE_EXECUTED",
+        "ERASURE_STEP_SUCCEEDED",
+        "ERASURE_COMPLETED",
+    ]
+
+
+def test_what_is_no_request_is_not_found(api: Api) -> None:
+    names = ["x", "ER-0000-0000", "00000000-0000-0000-0000-000000000000", "a%00b", "%ff", "é", "x" * 500]
+    for name in names:
+        answer = api.get(f"/api/v1/requests/{name}")
+        assert (answer.status_code, answer.content_type) == (404, "application/problem+json")
+
+
+def test_somebody_else_s_request_is_not_found(api: Api) -> None:
+    other = api.new_key("crm")
+    sent = api.post(api.erasure("1")).get_json()
+    for name in (sent["id"], sent["ref"]):
+        assert api.get(f"/api/v1/requests/{name}", token=other).status_code == 404
+
+
+def test_whoever_was_answered_with_a_request_may_read_it(api: Api) -> None:
+    other = api.new_key("crm")
+    sent = api.post(api.erasure("1")).get_json()
+    assert api.post(api.erasure("1"), token=other).status_code == 200
+    assert api.get(sent["links"]["self"], token=other).status_code == 200
+
+
+def test_reading_works_while_the_database_can_only_be_read(api: Api) -> None:
+    where = api.post(api.erasure("1")).headers["Location"]
+    with api.runtime.db.begin() as session:
+        session.get_one(ApiKey, api.key.id).last_used_at = None
+    api.make_read_only()
+    assert api.get(where).status_code == 200

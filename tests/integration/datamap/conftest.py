@@ -1,0 +1,73 @@
+"""A company's database to try maps on, on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.orm import Session
+
+from effaced.datamap.load import load_map
+from effaced.datamap.model import DataMap
+from effaced.datamap.plan import ErasurePlan, plan_erasure
+from effaced.db import Database
+
+
+class Company:
+    """One open session on a database, with shorthands for tables, rows and maps."""
+
+    def __init__(self, session: Session, folder: Path) -> None:
+        self.session = session
+        self.folder = folder
+        self.engine = session.connection().dialect.name
+
+    def run(self, *statements: str) -> None:
+        for statement in statements:
+            self.session.execute(text(statement))
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.session.execute(text(query))]
+
+    def map(self, yaml: str) -> DataMap:
+        path = self.folder / "datamap.yaml"
+        path.write_text(dedent(yaml), encoding="utf-8")
+        return load_map(path)
+
+    def plan(self, yaml: str) -> ErasurePlan:
+        return plan_erasure(self.session.connection(), self.map(yaml))
+
+    @contextmanager
+    def statements(self) -> Iterator[list[str]]:
+        """The statements sent within the block."""
+        sent: list[str] = []
+        connection = self.session.connection()
+
+        def note(_conn: Any, _cursor: Any, statement: str, *_: Any) -> None:
+            sent.append(statement)
+
+        event.listen(connection, "before_cursor_execute", note)
+        yield sent
+        event.remove(connection, "before_cursor_execute", note)
+
+
+@pytest.fixture
+def company(database_url: str, tmp_path: Path) -> Iterator[Company]:
+    """Runs once per engine; nothing is ever committed."""
+    database = Database(database_url)
+    with database.sessions() as session:
+        yield Company(session, tmp_path)
+    database.dispose()
+
+
+@pytest.fixture
+def postgres_company(fresh_postgres_url: str, tmp_path: Path) -> Iterator[Company]:
+    """For what only PostgreSQL has."""
+    database = Database(fresh_postgres_url)
+    with database.sessions() as session:
+        yield Company(session, tmp_path)
+    database.dispose()

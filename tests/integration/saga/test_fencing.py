@@ -1,0 +1,237 @@
+"""Leases, tokens and crashes: who may write, and who pays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from saga_cast import NOON, House, Vendor
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.clock import ManualClock
+from effaced.model import OutboxOperation, OutboxStatus, RequestStatus, SubjectRef
+from effaced.outbox.claim import claim
+from effaced.outbox.entry import OutboxEntry
+from effaced.outbox.requeue import requeue
+from effaced.outbox.tables import OutboxRow
+from effaced.requests.complete import complete_operations
+from effaced.resolvers.protocols import Answer, Erased
+from effaced.retries.policy import BackoffPolicy
+from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.settle import settle
+
+LEASE = timedelta(minutes=5)
+RULES = Rules(8, timedelta(days=25), BackoffPolicy())
+
+
+def take(house: House, limit: int = 10) -> list[OutboxEntry]:
+    """Claim as a runner does that then dies without a word."""
+    with house.db.begin() as session:
+        return claim(session, "crm", limit=limit, lease=LEASE)
+
+
+def settle_as_erased(house: House, entries: list[OutboxEntry]) -> int:
+    decisions = [decide(Result(entry, Erased()), RULES, clock.now()) for entry in entries]
+    with house.db.begin() as session:
+        return len(settle(session, decisions, complete_operations))
+
+
+class TestClaim:
+    def test_takes_the_oldest_first_and_equal_times_by_id(self, house: House, noon: ManualClock) -> None:
+        house.request(("crm", "1"), ("crm", "2"))
+        noon.advance(timedelta(seconds=1))
+        house.request(("crm", "3"))
+        first, second = take(house, 2)
+        assert (first.enqueued_at, second.enqueued_at) == (NOON, NOON)
+        assert first.entry_id < second.entry_id
+        assert [entry.enqueued_at for entry in take(house)] == [NOON + timedelta(seconds=1)]
+
+    def test_mixes_retries_and_fresh_entries_by_age(self, house: House, noon: ManualClock) -> None:
+        vendor = house.vendor("crm", Vendor(lambda _: ConnectionError()))
+        house.request(("crm", "old"))
+        house.drain()
+        noon.advance(timedelta(seconds=30))
+        house.request(("crm", "new"))
+        vendor.calls.clear()
+        assert [entry.enqueued_at for entry in take(house, 1)] == [NOON]
+
+    def test_counts_an_attempt_and_sets_the_lease(self, house: House, noon: ManualClock) -> None:
+        house.request(("crm", "1"))
+        (entry,) = take(house)
+        assert (entry.status, entry.attempts, entry.gate) == (OutboxStatus.IN_FLIGHT, 1, NOON + LEASE)
+
+    def test_leaves_other_resolvers_alone(self, house: House) -> None:
+        house.request(("crm", "1"), ("mail", "2"))
+        assert [entry.resolver for entry in take(house)] == ["crm"]
+
+    def test_skips_what_another_transaction_is_taking(self, migrated_postgres_url: str) -> None:
+        from effaced.db import Database
+
+        house = House(Database(migrated_postgres_url))
+        house.request(("crm", "1"), ("crm", "2"))
+        with house.db.begin() as one, house.db.begin() as other:
+            mine = claim(one, "crm", limit=1, lease=LEASE)
+            theirs = claim(other, "crm", limit=1, lease=LEASE)
+            assert len(mine) == len(theirs) == 1
+            assert mine[0].entry_id != theirs[0].entry_id
+        house.db.dispose()
+
+    def test_a_rolled_back_enqueue_leaves_nothing(self, house: House) -> None:
+        from saga_cast import KEYRING
+
+        from effaced.outbox.enqueue import Call, enqueue
+
+        class Undone(Exception):
+            pass
+
+        with pytest.raises(Undone), house.db.begin() as session:
+            subject = KEYRING.subject_key("x")
+            enqueue(session, KEYRING, UUID(int=1), subject, [Call("crm", SubjectRef("crm", "1"))])
+            raise Undone
+        assert house.entries() == []
+
+
+class TestLateSettle:
+    def test_is_refused_once_another_runner_has_the_entry(self, house: House, noon: ManualClock) -> None:
+        house.vendor("crm", Vendor())
+        house.request(("crm", "1"))
+        late = take(house)
+        noon.advance(LEASE)
+        house.drain()
+        before = house.types()
+        assert settle_as_erased(house, late) == 0
+        assert house.types() == before
+
+    def test_is_refused_after_the_entry_was_abandoned_and_requeued(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        house.request(("crm", "1"))
+        late = take(house)
+        with house.db.begin() as session:
+            session.execute(update(OutboxRow).values(status=OutboxStatus.ABANDONED))
+            requeue(session, [late[0].entry_id], actor="officer:1")
+        take(house)
+        assert settle_as_erased(house, late) == 0
+
+    def test_does_not_complete_the_request_twice(self, house: House, noon: ManualClock) -> None:
+        house.request(("crm", "1"))
+        entries = take(house)
+        assert settle_as_erased(house, entries) == 1
+        assert settle_as_erased(house, entries) == 0
+        assert house.types().count("ERASURE_COMPLETED") == 1
+
+
+class TestCrash:
+    def test_siblings_of_a_crash_get_their_attempt_back(self, house: House, noon: ManualClock) -> None:
+        house.vendor("crm", Vendor(lambda _: ConnectionError()))
+        house.request(("crm", "1"), ("crm", "2"), ("crm", "3"))
+        take(house)
+        noon.advance(LEASE)
+        house.drain()
+        assert {entry.attempts for entry in house.entries()} == {1}
+
+    def test_each_is_run_alone_after_it(self, house: House, noon: ManualClock) -> None:
+        flying: list[int] = []
+
+        class Counts(Vendor):
+            now = 0
+
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                self.now += 1
+                flying.append(self.now)
+                await asyncio.sleep(0.001)
+                self.now -= 1
+                return Erased()
+
+        house.vendor("crm", Counts())
+        house.request(("crm", "1"), ("crm", "2"), ("crm", "3"))
+        take(house)
+        noon.advance(LEASE)
+        house.request(("crm", "4"))
+        assert house.drain() == 4
+        assert flying[:3] == [1, 1, 1]
+
+    def test_poison_is_abandoned_and_its_neighbours_are_not(self, house: House, noon: ManualClock) -> None:
+        """Whoever takes `poison` dies: first in a batch, then alone until its crashes are too many."""
+        house.vendor("crm", Vendor())
+        house.request(("crm", "good"))
+        poisoned = house.request(("crm", "poison"))
+        take(house)
+        from effaced.outbox.claim import claim_crashed
+
+        for _ in range(20):
+            noon.advance(LEASE)
+            with house.db.begin() as session:
+                taken = claim_crashed(session, "crm", lease=LEASE)
+            if not taken:
+                break
+            (entry,) = taken
+            if entry.request_id == poisoned and entry.crashes < 3:
+                continue  # this runner is dead now
+            runner = house.runner()
+            result = asyncio.run(runner._call(entry))
+            runner._settle([result])
+        by_request = {entry.request_id: entry for entry in house.entries()}
+        assert by_request.pop(poisoned).status is OutboxStatus.ABANDONED
+        assert [entry.status for entry in by_request.values()] == [OutboxStatus.SUCCEEDED]
+        assert [letter.error_code for letter in house.letters()] == ["crash_loop"]
+
+    def test_a_lease_that_cannot_hold_the_call_gives_the_attempt_back(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        vendor = house.vendor("crm", Vendor(), timeout=timedelta(minutes=3))
+        house.request(("crm", "1"))
+        house.drain(backoff=BackoffPolicy(lease=timedelta(minutes=5)))
+        entry = house.entry()
+        assert vendor.calls == []
+        assert (entry.status, entry.attempts) == (OutboxStatus.PENDING, 0)
+
+
+class TestFlush:
+    def test_that_fails_strands_only_the_entry_that_is_to_blame(self, house: House) -> None:
+        house.vendor("crm", Vendor())
+        good, bad = house.request(("crm", "1")), house.request(("crm", "2"))
+
+        def refuses_bad(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
+            if any(request_id == bad for request_id, _ in completed):
+                raise RuntimeError("this request can't be completed")
+            complete_operations(session, completed)
+
+        house.drain(on_operations_complete=refuses_bad)
+        assert house.status(good) is RequestStatus.COMPLETED
+        assert house.status(bad) is RequestStatus.RUNNING
+        by_request = {entry.request_id: entry.status for entry in house.entries()}
+        assert by_request == {good: OutboxStatus.SUCCEEDED, bad: OutboxStatus.IN_FLIGHT}
+
+    def test_does_not_wait_for_a_slow_sibling(self, house: House) -> None:
+        """The slow call ends only when the quick one's success can be seen in the database."""
+
+        class Mixed(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                while ref.value == "slow" and not house.events("ERASURE_STEP_SUCCEEDED"):
+                    await asyncio.sleep(0.01)
+                return Erased()
+
+        house.vendor("crm", Mixed(), timeout=timedelta(seconds=20))
+        house.request(("crm", "slow"), ("crm", "quick"))
+        house.drain()
+        assert {entry.status for entry in house.entries()} == {OutboxStatus.SUCCEEDED}
+        assert {entry.attempts for entry in house.entries()} == {1}
+
+    def test_claims_no_more_than_may_be_called_at_once(self, house: House) -> None:
+        seen: list[int] = []
+
+        class Watches(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                seen.append(sum(entry.status is OutboxStatus.IN_FLIGHT for entry in house.entries()))
+                return Erased()
+
+        house.vendor("crm", Watches(), concurrency=3)
+        house.request(*(("crm", str(number)) for number in range(10)))
+        assert house.drain() == 10
+        assert max(seen) == 3

@@ -1,0 +1,310 @@
+"""The fake vendors: what they answer when they are well, and what each fault makes of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from effaced import clock
+from effaced.demo.company import demo_people, vendor_records
+from effaced.demo.vendors import CANARIES, DEMO_TOKEN, VENDORS, FaultKind, Vendors
+from effaced.errors import Refused, Unavailable
+
+NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def vendors():
+    with Vendors() as running:
+        running.seed("payment", {"cus_1": {"name": "Anna"}, "cus_2": {"name": "Bob"}})
+        running.seed("crm", {"con_1": {"name": "Anna"}})
+        running.seed("mailing", {"anna@people.example": {"name": "Anna"}})
+        running.seed("files", {"customers/1/a.pdf": {}, "customers/1/b.pdf": {}, "customers/10/c.pdf": {}})
+        yield running
+
+
+@pytest.fixture
+def web(vendors):
+    headers = {"Authorization": f"Bearer {vendors.token}"}
+    with httpx.Client(base_url=vendors.base_url, headers=headers, trust_env=False, timeout=10) as client:
+        yield client
+
+
+def delete(web, target: str, key: str | None = None) -> httpx.Response:
+    return web.delete(target, headers={"Idempotency-Key": key} if key else {})
+
+
+ANNA = {
+    "payment": "/payment/v1/customers/cus_1",
+    "crm": "/crm/contacts/con_1",
+    "mailing": "/mailing/subscribers/anna%40people.example",
+    "files": "/files/objects?prefix=customers/1/",
+}
+
+
+# --- well --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["payment", "crm", "files"])
+def test_a_delete_deletes_and_a_second_one_finds_nothing(web, name):
+    assert [
+        web.get(ANNA[name]).status_code,
+        delete(web, ANNA[name]).status_code,
+        delete(web, ANNA[name]).status_code,
+        web.get(ANNA[name]).status_code,
+    ] == [200, 204, 404, 404]
+
+
+def test_others_keep_their_records(vendors, web):
+    delete(web, ANNA["payment"])
+    delete(web, ANNA["files"])
+    assert list(vendors.records("payment")) == ["cus_2"]
+    assert list(vendors.records("files")) == ["customers/10/c.pdf"]
+
+
+def test_the_mailing_list_forgets_only_after_a_while(vendors, web):
+    with clock.pretend(NOON) as now:
+        answer = delete(web, ANNA["mailing"])
+        assert (202, NOON + vendors.expire_after) == (
+            answer.status_code,
+            datetime.fromisoformat(answer.json()["expires_at"]),
+        )
+        now.advance(vendors.expire_after - timedelta(seconds=1))
+        assert web.get(ANNA["mailing"]).status_code == 200
+        now.advance(timedelta(seconds=1))
+        assert (delete(web, ANNA["mailing"]).status_code, vendors.records("mailing")) == (404, {})
+
+
+def test_asking_the_mailing_list_again_does_not_postpone_it(web):
+    with clock.pretend(NOON) as now:
+        first = delete(web, ANNA["mailing"]).json()
+        now.advance(timedelta(seconds=30))
+        assert first == delete(web, ANNA["mailing"]).json()
+
+
+def test_an_idempotency_key_replays_its_answer(vendors, web):
+    key = str(uuid4())
+    assert [
+        delete(web, ANNA["payment"], key).status_code,
+        delete(web, ANNA["payment"], key).status_code,
+        delete(web, ANNA["payment"], str(uuid4())).status_code,
+    ] == [204, 204, 404]
+
+
+def test_an_idempotency_key_belongs_to_one_call(vendors, web):
+    key = str(uuid4())
+    delete(web, ANNA["payment"], key)
+    assert delete(web, "/payment/v1/customers/cus_2", key).status_code == 422
+    assert "cus_2" in vendors.records("payment")
+
+
+@pytest.mark.parametrize("headers", [{"Authorization": ""}, {"Authorization": "Bearer wrong"}])
+def test_a_wrong_token_is_refused_and_changes_nothing(vendors, web, headers):
+    assert web.delete(ANNA["payment"], headers=headers).status_code == 401
+    assert "cus_1" in vendors.records("payment")
+
+
+@pytest.mark.parametrize("target", ["/files/objects", "/files/objects?prefix=", "/payment/v1/customers/"])
+def test_an_empty_reference_does_not_mean_everybody(vendors, web, target):
+    assert delete(web, target).status_code == 400
+    assert (len(vendors.records("payment")), len(vendors.records("files"))) == (2, 3)
+
+
+@pytest.mark.parametrize("target", ["/payment/customers/cus_1", "/payment", "/nobody/x", "/crm/contacts/a/b"])
+def test_an_unknown_path_is_404(web, target):
+    assert web.get(target).status_code == 404
+
+
+def test_every_call_is_remembered(vendors, web):
+    delete(web, ANNA["crm"], "key-1")
+    (call,) = vendors.calls
+    assert ("crm", "DELETE", ANNA["crm"], 204, "key-1") == (
+        call.vendor,
+        call.method,
+        call.target,
+        call.status,
+        call.idempotency_key,
+    )
+
+
+def test_the_canary_is_found_but_is_nobodys_record(vendors, web):
+    assert web.get(f"/payment/v1/customers/{CANARIES['payment']}").status_code == 200
+    assert CANARIES["payment"] not in vendors.records("payment")
+
+
+def test_records_in_a_file_outlive_the_process(tmp_path):
+    with Vendors(state=tmp_path / "vendors.db") as first:
+        first.seed("crm", {"con_1": {"name": "Anna"}})
+        assert first.store.is_new
+    with Vendors(state=tmp_path / "vendors.db") as second:
+        assert second.records("crm") == {"con_1": {"name": "Anna"}}
+        assert not second.store.is_new
+
+
+def test_a_port_in_use_is_named(vendors):
+    other = Vendors(port=vendors.port)
+    try:
+        with pytest.raises(Unavailable, match=f"Port {vendors.port}"):
+            other.start()
+    finally:
+        other.stop()
+
+
+# --- faults ------------------------------------------------------------------------------------------
+
+
+def test_down_closes_the_connection(vendors, web):
+    vendors.fault("crm", "down")
+    with pytest.raises(httpx.RemoteProtocolError):
+        web.get(ANNA["crm"])
+    assert vendors.calls[-1].status is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "status"),
+    [
+        ("down", {"how": "503"}, 503),
+        ("unauthorised", {}, 401),
+        ("unauthorised", {"status": 403}, 403),
+        ("rejects", {}, 400),
+    ],
+)
+def test_a_fault_answers_and_changes_nothing(vendors, web, kind, options, status):
+    vendors.fault("crm", kind, **options)
+    assert status == delete(web, ANNA["crm"]).status_code
+    assert list(vendors.records("crm")) == ["con_1"]
+
+
+def test_slow_answers_late_but_rightly(vendors, web):
+    vendors.fault("crm", "slow", seconds=0.3)
+    with pytest.raises(httpx.ReadTimeout):
+        web.get(ANNA["crm"], timeout=0.05)
+    assert web.get(ANNA["crm"]).status_code == 200
+
+
+def test_throttled_says_when_to_come_back_in_seconds(vendors, web):
+    vendors.fault("crm", "throttled", retry_after=7)
+    answer = web.get(ANNA["crm"])
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "7")
+
+
+def test_throttled_says_when_to_come_back_as_a_date(vendors, web):
+    vendors.fault("crm", "throttled", retry_after=60, as_date=True)
+    with clock.pretend(NOON):
+        assert web.get(ANNA["crm"]).headers["Retry-After"] == "Mon, 02 Mar 2026 12:01:00 GMT"
+
+
+def test_flaky_fails_every_nth_call(vendors, web):
+    vendors.fault("crm", "flaky", every=3)
+    assert [web.get(ANNA["crm"]).status_code for _ in range(6)] == [200, 200, 500, 200, 200, 500]
+
+
+def test_lies_says_deleted_and_keeps_the_record(vendors, web):
+    vendors.fault("crm", "lies")
+    assert (delete(web, ANNA["crm"]).status_code, web.get(ANNA["crm"]).status_code) == (204, 200)
+
+
+def test_a_lie_ends_with_the_fault_even_for_the_same_key(vendors, web):
+    vendors.fault("crm", "lies")
+    delete(web, ANNA["crm"], "key-1")
+    vendors.heal("crm")
+    assert delete(web, ANNA["crm"], "key-1").status_code == 204
+    assert vendors.records("crm") == {}
+
+
+def test_expires_only_makes_any_vendor_wait(vendors, web):
+    vendors.fault("crm", "expires_only", seconds=30)
+    with clock.pretend(NOON) as now:
+        assert delete(web, ANNA["crm"], "key-1").status_code == 202
+        now.advance(timedelta(seconds=30))
+        assert delete(web, ANNA["crm"], "key-1").status_code == 404
+
+
+def test_a_fault_is_one_vendors_own(vendors, web):
+    vendors.fault("crm", "rejects")
+    assert (web.get(ANNA["crm"]).status_code, web.get(ANNA["payment"]).status_code) == (400, 200)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "options"),
+    [
+        ("nobody", "down", {}),
+        ("crm", "sulks", {}),
+        ("crm", "slow", {"minutes": 1}),
+        ("crm", "slow", {"seconds": "long"}),
+        ("crm", "slow", {"seconds": float("nan")}),
+        ("crm", "flaky", {"every": 0}),
+        ("crm", "down", {"how": "loudly"}),
+    ],
+)
+def test_an_unknown_fault_is_refused_and_none_is_switched_on(vendors, name, kind, options):
+    with pytest.raises(Refused):
+        vendors.fault(name, kind, **options)
+    assert vendors.faults == {}
+
+
+# --- the page ----------------------------------------------------------------------------------------
+
+
+def test_the_page_has_a_form_for_every_fault_of_every_vendor(web):
+    page = web.get("/").text
+    assert len(VENDORS) * (len(FaultKind) + 1) == page.count('<form method="post" action="/_faults">')
+
+
+def test_the_page_shows_calls_as_text(web):
+    web.get("/crm/contacts/<script>")
+    assert "<script>" not in web.get("/").text
+
+
+def test_a_form_switches_a_fault_and_leads_back_to_the_page(vendors, web):
+    answer = web.post("/_faults", data={"vendor": "crm", "kind": "slow", "seconds": "1.5"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert (vendors.faults["crm"].kind, vendors.faults["crm"].number("seconds")) == (FaultKind.SLOW, 1.5)
+
+
+def test_json_switches_faults_on_and_off(vendors, web):
+    on = web.post("/_faults", json={"vendor": "crm", "kind": "flaky", "every": 2})
+    off = web.post("/_faults", json={"vendor": "crm", "kind": "none"})
+    assert (on.json()["fault"], off.json()["fault"]) == ("flaky every=2", "none")
+    assert vendors.faults == {}
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"vendor": "crm"}', b'{"vendor": "x", "kind": "down"}'])
+def test_a_wrong_change_of_faults_is_refused(vendors, web, body):
+    answer = web.post("/_faults", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, vendors.faults) == (422, {})
+
+
+def test_another_sites_form_is_refused(vendors, web):
+    headers = {"Origin": "https://evil.example"}
+    answer = web.post("/_faults", data={"vendor": "crm", "kind": "down"}, headers=headers)
+    assert (answer.status_code, vendors.faults) == (403, {})
+
+
+# --- the process -------------------------------------------------------------------------------------
+
+
+def test_the_process_serves_the_company_and_ends_cleanly_on_sigterm(tmp_path):
+    command = [sys.executable, "-m", "effaced.demo.vendors", "--port", "0", "--people", "5"]
+    environ = {name: value for name, value in os.environ.items() if name != "EFFACED_DEMO_TOKEN"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1]
+            known = next(iter(vendor_records(demo_people(5))["payment"]))
+            answer = httpx.get(
+                f"{url}/payment/v1/customers/{known}",
+                headers={"Authorization": f"Bearer {DEMO_TOKEN}"},
+                trust_env=False,
+            )
+        finally:
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(timeout=20)
+    assert (answer.status_code, code) == (200, 0)

@@ -1,0 +1,113 @@
+"""Settings: where they come from, and what is said when one is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from effaced.config import load_settings, unknown_variables
+from effaced.crypto import new_key
+from effaced.errors import ConfigurationError
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("EFFACED_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EFFACED_KEYS", new_key())
+    return monkeypatch
+
+
+def test_defaults_need_only_a_key() -> None:
+    assert load_settings().lease_seconds == 300
+
+
+def test_the_environment_wins_over_the_file(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "effaced.toml").write_text("batch_size = 7\nmax_attempts = 3\n")
+    clean.setenv("EFFACED_BATCH_SIZE", "9")
+    settings = load_settings()
+    assert (settings.batch_size, settings.max_attempts) == (9, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("EFFACED_LEASE_SECONDS", "soon", "valid integer"),
+        ("EFFACED_LEASE_SECONDS", "5", "greater than or equal to 10"),
+        ("EFFACED_LOG_LEVEL", "chatty", "'debug', 'info', 'warning' or 'error'"),
+        ("EFFACED_TIME_ZONE", "Mars/Olympus", "IANA"),
+        ("EFFACED_REDIS_URL", "hunter2@redis", "redis://"),
+    ],
+)
+def test_a_wrong_value_names_the_key_and_what_is_allowed(
+    clean: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    clean.setenv(name, value)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert name in str(caught.value)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("EFFACED_DATABASE_URL", "mysql://root:hunter2@db/x"),
+        ("EFFACED_KEYS", "k1:hunter2"),
+        ("EFFACED_REDIS_URL", "hunter2"),
+        ("EFFACED_TIME_ZONE", "hunter2"),
+        ("EFFACED_BATCH_SIZE", "hunter2"),
+    ],
+)
+def test_a_wrong_value_is_never_shown(clean: pytest.MonkeyPatch, name: str, secret: str) -> None:
+    clean.setenv(name, secret)
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert name in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_all_wrong_values_are_told_at_once(clean: pytest.MonkeyPatch) -> None:
+    clean.setenv("EFFACED_LEASE_SECONDS", "x")
+    clean.setenv("EFFACED_BATCH_SIZE", "y")
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert {problem.where for problem in caught.value.problems} == {
+        "EFFACED_LEASE_SECONDS",
+        "EFFACED_BATCH_SIZE",
+    }
+
+
+def test_a_missing_key_says_how_to_make_one(clean: pytest.MonkeyPatch) -> None:
+    clean.delenv("EFFACED_KEYS")
+    with pytest.raises(ConfigurationError, match="effaced keys new"):
+        load_settings()
+
+
+def test_an_unknown_key_in_the_file_is_refused_with_a_suggestion(tmp_path: Path) -> None:
+    (tmp_path / "effaced.toml").write_text("batchsize = 7\n")
+    with pytest.raises(ConfigurationError, match="did you mean batch_size"):
+        load_settings()
+
+
+def test_a_file_that_is_no_toml_says_where(tmp_path: Path) -> None:
+    (tmp_path / "effaced.toml").write_text("batch_size = = 7\n")
+    with pytest.raises(ConfigurationError, match=r"effaced.toml.*line 1"):
+        load_settings()
+
+
+def test_a_named_file_that_is_missing_is_refused(clean: pytest.MonkeyPatch) -> None:
+    clean.setenv("EFFACED_CONFIG", "nowhere.toml")
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        load_settings()
+
+
+def test_a_misspelt_variable_is_noticed() -> None:
+    assert unknown_variables({"EFFACED_DATABSE_URL": "x", "EFFACED_TEST_REDIS_URL": "y", "PATH": "z"}) == [
+        "EFFACED_DATABSE_URL is not a setting; did you mean EFFACED_DATABASE_URL?"
+    ]

@@ -1,0 +1,44 @@
+"""Logs hold nothing personal and nothing secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from effaced.log import GONE, exception_without_values, redact
+
+
+@pytest.mark.parametrize(
+    "key", ["password", "authorization", "email", "subject_id", "api_key", "X_Token", "value"]
+)
+def test_telling_keys_are_blanked(key: str) -> None:
+    assert redact(None, "info", {key: "anna"}) == {key: GONE}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "mail to anna@people.example failed",
+        "Bearer eff_abc_def",
+        "postgresql://user:secret@db/x",
+        ["a@b.example"],
+    ],
+)
+def test_telling_shapes_are_blanked_anywhere(value: object) -> None:
+    cleaned = str(redact(None, "info", {"event": value}))
+    assert GONE in cleaned
+    assert not any(word in cleaned for word in ("anna", "eff_abc", "secret", "a@b"))
+
+
+def test_ordinary_words_stay() -> None:
+    event = {"event": "drained", "resolver": "crm", "settled": 3}
+    assert redact(None, "info", dict(event)) == event
+
+
+def test_an_exception_is_its_class_and_places_never_its_message() -> None:
+    try:
+        raise ValueError("anna@people.example")
+    except ValueError:
+        told = exception_without_values(None, "error", {"event": "x", "exc_info": True})
+    assert told["error"] == "ValueError"
+    assert "anna" not in str(told)
+    assert any("test_log.py" in place for place in told["trace"])
