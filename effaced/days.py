@@ -41,5 +41,5 @@ def count_by_day(
     bounds = listed.cte("days")
     hit = and_(moment >= bounds.c.starts, moment < bounds.c.ends, *where)
     query = select(bounds.c.n, func.count()).select_from(bounds).join(moment.class_, hit).group_by(bounds.c.n)
-    counts: dict[int, int] = dict(session.execute(query).tuples().all())
+    counts: dict[int, int] = dict(session.execute(query).all())
     return [Day(day, counts.get(n, 0)) for n, day in enumerate(days)]

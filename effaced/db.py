@@ -132,7 +132,7 @@ def parse_url(url: str | URL) -> URL:
         backend = ""
     if backend == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
-    if backend == "sqlite":
+    if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):
         return parsed
     raise ConfigurationError(
         "EFFACED_DATABASE_URL: expected postgresql://user:password@host/name or sqlite:///path/to/file.db"
@@ -147,8 +147,9 @@ def is_postgres(bind: Session | Connection | Engine) -> bool:
 
 
 def _sqlite(url: URL, pool_size: int, lock_timeout_ms: int) -> Engine:
-    if url.database and url.database != ":memory:" and "mode=ro" not in str(url):
-        Path(url.database.removeprefix("file:")).parent.mkdir(parents=True, exist_ok=True)
+    assert url.database is not None
+    if not url.database.startswith("file:"):
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
         url,
         pool_size=pool_size,

@@ -182,7 +182,7 @@ class Postgres(_Server):
         self._folder = self._folder or self._new_folder()
         new = self._port == 0
         for attempts_left in range(_ATTEMPTS, 0, -1):
-            self._port = _free_port() if new else self._port
+            self._port = free_port() if new else self._port
             try:
                 self._launch(self._folder)
                 return
@@ -370,7 +370,7 @@ def _copy_install(install: Path, folder: Path) -> Path:
     return binaries.parent
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

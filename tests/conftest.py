@@ -23,6 +23,7 @@ import pytest
 import redis
 from sqlalchemy import make_url
 
+from effaced import log
 from effaced.db import Database
 from effaced.errors import EffacedError
 from effaced.servers import Valkey, postgres_server, valkey_server
@@ -74,6 +75,8 @@ SERVERS = pytest.StashKey[Servers]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # As the commands do it: unconfigured, structlog would render every logged exception with its values.
+    log.configure("error", "json")
     known = getattr(config, "workerinput", {}).get("effaced_servers", {})
     config.stash[SERVERS] = Servers(dict(known))
 

@@ -13,18 +13,13 @@ from effaced import clock
 from effaced.accounts.passwords import hash_password, password_problems
 from effaced.accounts.tables import Officer
 from effaced.audit.append import append_one
-from effaced.audit.events import Event, OfficerCreated, PasswordChanged
+from effaced.audit.events import OfficerCreated, OfficerDeactivated, PasswordChanged
 from effaced.errors import Conflict, Problem, Refused
 from effaced.model import Role, new_id
 
 # Whether an address really exists only a message can tell; this catches what was typed into the wrong field.
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 _LONGEST_EMAIL, _LONGEST_NAME = 254, 120
-
-
-class OfficerDeactivated(Event):
-    type = "OFFICER_DEACTIVATED"
-    officer_id: UUID
 
 
 def create_officer(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from typing import cast
 
 import redis
-from flask import Blueprint, Response, current_app, jsonify
+from flask import Blueprint, Response, jsonify
 from sqlalchemy.exc import SQLAlchemyError
 
 from effaced import migrate
+from effaced.api.current import current_runtime
 from effaced.api.problems import UNAVAILABLE, ApiProblem
 from effaced.errors import EffacedError, Problem, Unavailable
 from effaced.log import get_logger
@@ -32,7 +32,7 @@ def ready() -> Response:
 
     Redis is told of but not insisted on: without it the sweep finds the work, only later.
     """
-    runtime = cast(Runtime, current_app.extensions["effaced"])
+    runtime = current_runtime()
     checks = {
         "database": _check(lambda: _database(runtime), "does not answer"),
         "data_map": _check(lambda: runtime.plan, "can't be used; `effaced datamap check` says why"),

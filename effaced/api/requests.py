@@ -1,13 +1,10 @@
-"""POST /api/v1/requests takes a request in; GET /api/v1/requests/{id} tells how it stands."""
+"""Requests over HTTP: POST takes one in, GET tells how it stands, GET .../audit gives its trail."""
 
 from __future__ import annotations
 
-import re
-from typing import cast
 from uuid import UUID
 
-from flask import Blueprint, Response, current_app, jsonify, request
-from sqlalchemy import or_, select
+from flask import Blueprint, Response, jsonify, request
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -15,25 +12,25 @@ from effaced.accounts.tables import ApiKey
 from effaced.api import shapes
 from effaced.api.auth import require_key
 from effaced.api.bodies import RequestBody, read_body
+from effaced.api.current import current_runtime, find_request
 from effaced.api.idempotency import Answer, Call, key_of_call
-from effaced.audit.events import RequestRepeated
-from effaced.audit.tables import AuditEvent
-from effaced.errors import Conflict, NotFound
+from effaced.audit.export import Format, export
+from effaced.audit.read import AuditFilter
+from effaced.errors import Conflict, Problem, Refused
 from effaced.log import get_logger
 from effaced.model import RequestKind, RequestStatus
 from effaced.requests.intake import receive
-from effaced.requests.tables import Request
 from effaced.runtime import Runtime
 
 blueprint = Blueprint("requests", __name__)
-_REF = re.compile(r"[A-Za-z0-9-]{1,16}")
+_FILES = {"jsonl": "application/x-ndjson; charset=utf-8", "csv": "text/csv; charset=utf-8"}
 _log = get_logger(__name__)
 
 
 @blueprint.post("")
 def create() -> Response:
     """Take a request in: 201, or 200 with the one that is already open for this person."""
-    runtime = _runtime()
+    runtime = current_runtime()
     key = require_key(runtime.db)
     idempotency_key = key_of_call()
     body = read_body(request, RequestBody)
@@ -53,13 +50,27 @@ def create() -> Response:
 @blueprint.get("/<name>")
 def show(name: str) -> Response:
     """How a request stands, by its id or its ref."""
-    runtime = _runtime()
+    runtime = current_runtime()
     key = require_key(runtime.db)
     with runtime.db.read() as session:
-        found = _find(session, key, name)
-        if found is None:
-            raise NotFound("This API key has sent no request with this id or ref.")
-        return jsonify(shapes.full(session, found))
+        return jsonify(shapes.full(session, find_request(session, key, name)))
+
+
+@blueprint.get("/<name>/audit")
+def export_audit(name: str) -> Response:
+    """The request's audit trail as a file. That it was taken out is recorded."""
+    runtime = current_runtime()
+    key = require_key(runtime.db)
+    fmt = request.args.get("format", Format.JSONL.value)
+    if fmt not in _FILES:
+        said = f"must be {' or '.join(_FILES)}"
+        raise Refused(f"The parameter format {said}.", problems=[Problem("format", said)])
+    with runtime.db.read() as session:
+        found = find_request(session, key, name)
+    which = AuditFilter(request_id=found.id)
+    pieces = export(runtime.db, which, Format(fmt), actor=f"api_key:{key.id}")
+    headers = {"Content-Disposition": f'attachment; filename="{found.ref}.{fmt}"'}
+    return Response(pieces, content_type=_FILES[fmt], headers=headers)
 
 
 def _take_in(
@@ -112,28 +123,3 @@ def _execute(runtime: Runtime, request_id: UUID) -> None:
         runtime.executor.execute_now(request_id)
     except Exception as error:
         _log.error("execution_left_to_the_sweep", exc_info=error)
-
-
-def _find(session: Session, key: ApiKey, name: str) -> Request | None:
-    """A request that this key has sent, or asked for again while it was open."""
-    repeated = (
-        select(AuditEvent.id)
-        .where(
-            AuditEvent.request_id == Request.id,
-            AuditEvent.type == RequestRepeated.type,
-            AuditEvent.actor == f"api_key:{key.id}",
-        )
-        .exists()
-    )
-    sent = or_(Request.api_key_id == key.id, repeated)
-    try:
-        named = Request.id == UUID(name)
-    except ValueError:
-        if not _REF.fullmatch(name):
-            return None
-        named = Request.ref == name.upper()
-    return session.scalar(select(Request).where(named, sent))
-
-
-def _runtime() -> Runtime:
-    return cast(Runtime, current_app.extensions["effaced"])

@@ -6,7 +6,7 @@ accident. Names of people, typed reasons and error messages have no field to go 
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
@@ -30,7 +30,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]{1,255}$")]
 Basis = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^@]*$")]
 HexDigest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
-_ALLOWED = (UUID, int, bool, date)
+_ALLOWED = (UUID, int, bool, datetime)
 TYPES: dict[str, type[Event]] = {}
 
 
@@ -102,7 +102,7 @@ class CellRetained(Event):
     table: Name
     column: Name
     basis: Basis
-    until: date | None = None
+    until: Code | None = None
 
 
 class LocalErasureExecuted(Event):
@@ -197,6 +197,11 @@ class OfficerCreated(Event):
     type = "OFFICER_CREATED"
     officer_id: UUID
     role: Role
+
+
+class OfficerDeactivated(Event):
+    type = "OFFICER_DEACTIVATED"
+    officer_id: UUID
 
 
 class PasswordChanged(Event):

@@ -94,8 +94,8 @@ def _looking(settings: Settings) -> Iterator[Session]:
 
 def _table(data_map: DataMap, names: list[str], rows: dict[str, int] | None) -> Table:
     table = Table(title=f"Data map {data_map.hash[:12]}", title_justify="left", show_lines=True)
-    for heading in ("Table", "Reaches the person over", "Rows are", "Columns"):
-        table.add_column(heading)
+    for heading in ("Table", "Link path", "Rows are", "Columns"):
+        table.add_column(heading, overflow="fold")
     if rows is not None:
         table.add_column("Rows", justify="right")
     for name in names:
@@ -116,17 +116,22 @@ def _ways(data_map: DataMap, name: str) -> str:
 
 
 def _columns(rule: TableRule) -> str:
-    by_strategy: dict[Strategy, list[str]] = {}
+    """One line per fate, with the columns that share it."""
+    fates: dict[tuple[int, str], list[str]] = {}
     for name, column in rule.columns.items():
-        detail = column.surrogate.value if column.surrogate else column.basis
-        if column.until:
-            detail = f"{detail}, until {column.until}{' (over)' if _over(column.until) else ''}"
-        by_strategy.setdefault(column.strategy, []).append(f"{name} ({detail})" if detail else name)
-    return "\n".join(
-        f"{strategy.replace('_', ' ')}: {', '.join(by_strategy[strategy])}"
-        for strategy in Strategy
-        if strategy in by_strategy
-    )
+        fate = column.strategy.value.replace("_", " ")
+        if column.surrogate:
+            fate += f" ({column.surrogate})"
+        elif column.basis:
+            fate += f" ({column.basis}{_end(column.until)})"
+        fates.setdefault((list(Strategy).index(column.strategy), fate), []).append(name)
+    return "\n".join(f"{fate}: {', '.join(names)}" for (_, fate), names in sorted(fates.items()))
+
+
+def _end(until: date | None) -> str:
+    if until is None:
+        return ""
+    return f"; until {until}, which is over" if _over(until) else f"; until {until}"
 
 
 def _ended(data_map: DataMap) -> list[str]:

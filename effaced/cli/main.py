@@ -4,28 +4,50 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 import click
 from sqlalchemy.exc import DBAPIError
 
 from effaced import log
-from effaced.cli.apikey import apikey
-from effaced.cli.audit import audit
-from effaced.cli.bench import bench
-from effaced.cli.datamap import datamap
-from effaced.cli.migrate import keys, migrate
-from effaced.cli.officer import officer
-from effaced.cli.resolver import resolver
-from effaced.cli.serve import drain, scheduler, web, worker
-from effaced.cli.up import up
 from effaced.config import load_settings, unknown_variables
 from effaced.errors import ConfigurationError, EffacedError
 
+# In the order in which the help shows them. A command's module is imported when the command is used: a
+# worker does not wait for Flask, nor the web for the benches.
+COMMANDS = {
+    "up": "up",
+    "web": "serve",
+    "worker": "serve",
+    "scheduler": "serve",
+    "drain": "serve",
+    "migrate": "migrate",
+    "keys": "migrate",
+    "datamap": "datamap",
+    "resolver": "resolver",
+    "officer": "officer",
+    "apikey": "apikey",
+    "audit": "audit",
+    "bench": "bench",
+}
 # These make or bring their own settings.
 _WITHOUT_SETTINGS = {"keys", "up", "bench"}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"effaced.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        return command
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="effaced-platform", prog_name="effaced")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -40,12 +62,6 @@ def cli(context: click.Context) -> None:
         click.echo(f"Warning: {sentence}", err=True)
     context.obj = load_settings()
     log.configure(context.obj.log_level, context.obj.log_format)
-
-
-for command in (
-    up, web, worker, scheduler, drain, migrate, keys, datamap, resolver, officer, apikey, audit, bench
-):  # fmt: skip
-    cli.add_command(command)
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ import asyncio
 
 import click
 
-from effaced.app import create_app
 from effaced.config import Settings
 from effaced.runtime import Runtime
 from effaced.worker.process import install_bell, require_bell, work
@@ -21,6 +20,7 @@ from effaced.worker.schedule import Scheduler
 @click.pass_obj
 def web(settings: Settings, host: str, port: int, workers: int, threads: int) -> None:
     """Serve the API and the console (gunicorn)."""
+    from effaced.app import create_app
     from effaced.cli.gunicorn import serve
 
     # Refuse to start here, with a sentence, rather than in every worker with a traceback.

@@ -22,7 +22,7 @@ from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
 from effaced.demo.vendors import DEMO_TOKEN
 from effaced.errors import ConfigurationError, Unavailable
 from effaced.runtime import Runtime
-from effaced.servers import Valkey
+from effaced.servers import Valkey, free_port
 
 _DEMO = Path(demo.__file__).parent
 
@@ -95,7 +95,7 @@ def _environment(folder: Path, redis_url: str, with_demo: bool) -> dict[str, str
         environ |= {
             "EFFACED_DATAMAP": str(_DEMO / "datamap.yaml"),
             "EFFACED_RESOLVERS": str(_DEMO / "resolvers.yaml"),
-            "EFFACED_DEMO_VENDORS": f"http://127.0.0.1:{_free_port()}",
+            "EFFACED_DEMO_VENDORS": f"http://127.0.0.1:{free_port()}",
             "EFFACED_DEMO_TOKEN": DEMO_TOKEN,
             "EFFACED_SWEEP_SECONDS": "2",
         }
@@ -157,13 +157,6 @@ def _require_free(port: int) -> None:
             raise ConfigurationError(
                 f"Port {port} is taken. Choose another: `effaced up --port 8001` or `make run PORT=8001`."
             ) from None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _answers(url: str) -> bool:

@@ -48,7 +48,7 @@ class Chart:
     below: tuple[Tick, ...]
 
 
-def flow_chart(days: Sequence[Flow], *, width: int = 720, height: int = 200) -> Chart:
+def flow_chart(days: Sequence[Flow], *, width: int = 640, height: int = 300) -> Chart:
     """Two bars per day: received, completed."""
     frame = _Frame(width, height, len(days), max((max(d.received, d.completed) for d in days), default=0))
     bars = []

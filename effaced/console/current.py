@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import cast
 from uuid import UUID
 
 from flask import current_app
 from flask_login import current_user
 
+from effaced import clock
 from effaced.model import Role
 from effaced.runtime import Runtime
 
@@ -41,6 +43,11 @@ class SignedIn:
 
 def runtime() -> Runtime:
     return cast(Runtime, current_app.extensions["effaced"])
+
+
+def local_now() -> datetime:
+    """Now, in the time zone whose days count."""
+    return clock.now().astimezone(runtime().settings.zone)
 
 
 def me() -> SignedIn:

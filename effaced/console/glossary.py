@@ -71,7 +71,7 @@ GLOSSARY: dict[str, Sentence] = {
         "inbox",
         lambda p, moment: (
             f"{label(RequestKind(p['kind']))} request received, due by "
-            f"{moment(datetime.fromisoformat(p['due_at']))}. "
+            f"{moment(datetime.fromisoformat(p['due_at'])).partition(',')[0]}. "
             + (
                 f"Needs {_count(p['approvals_needed'], 'approval')}."
                 if p["approvals_needed"]

@@ -49,7 +49,9 @@ def register(app: Flask) -> None:
         WTF_CSRF_SSL_STRICT=False,
     )
     _csrf.init_app(app)
-    manager = LoginManager(app)
+    # Flask-Login's own would ask the database even for the page that says the database is gone.
+    manager = LoginManager(app, add_context_processor=False)
+    app.context_processor(lambda: {"current_user": current_user})
     manager.session_protection = None
     manager.user_loader(load_officer)
     app.before_request(guard)

@@ -8,9 +8,8 @@ from datetime import timedelta
 from flask import Blueprint, render_template, url_for
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.console.charts import Flow, flow_chart
-from effaced.console.current import runtime
+from effaced.console.current import local_now, runtime
 from effaced.console.request_query import RequestQuery
 from effaced.days import days_from
 from effaced.deadletters.read import DeadLetterFilter, count_dead_letters
@@ -43,7 +42,7 @@ class Need:
 
 @blueprint.get("/")
 def index() -> str:
-    now = clock.now()
+    now = local_now()
     with runtime().db.read() as session:
         needs = needs_of(session)
         next_up = list_requests(session, RequestQuery().filter(), now, limit=NEXT)
@@ -104,12 +103,12 @@ def needs_of(session: Session) -> list[Need]:
 
 
 def _requests(session: Session, query: RequestQuery, name: str, hint: str, tone: str, icon: str) -> Need:
-    return Need(name, hint, count_requests(session, query.filter(), clock.now()), query.url(), tone, icon)
+    return Need(name, hint, count_requests(session, query.filter(), local_now()), query.url(), tone, icon)
 
 
 def _flow(session: Session) -> list[Flow]:
     zone = runtime().settings.zone
-    today = clock.now().astimezone(zone).date()
+    today = local_now().date()
     days = days_from(today - timedelta(days=DAYS - 1), DAYS)
     received, completed = received_by_day(session, days, zone), completed_by_day(session, days, zone)
     return [Flow(day.date, day.count, done.count) for day, done in zip(received, completed, strict=True)]

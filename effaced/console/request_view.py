@@ -203,7 +203,7 @@ def _verified(request: Request, entries: tuple[EntryLine, ...]) -> Step:
 
 
 def _nothing_verified(state: str) -> str:
-    return "no system could be asked" if state == "none" else "after each call, where a system can be asked"
+    return "no system could be asked" if state == "none" else "after the calls"
 
 
 def _next_action(

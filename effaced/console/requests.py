@@ -7,10 +7,9 @@ from dataclasses import replace
 from flask import Blueprint, request
 from werkzeug.wrappers import Response
 
-from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import SubjectSearched
-from effaced.console.current import me, runtime
+from effaced.console.current import local_now, me, runtime
 from effaced.console.guard import reading
 from effaced.console.htmx import go_to, render
 from effaced.console.request_query import (
@@ -35,7 +34,7 @@ LONGEST_IDENTIFIER = 320
 
 @blueprint.get("/requests")
 def index() -> Response:
-    query, after, now = query_of_url(), current_page(), clock.now()
+    query, after, now = query_of_url(), current_page(), local_now()
     if query.subject:
         found = read_token(runtime().keyring, query.subject, officer=me().id)
         query = replace(query, found=found)
@@ -82,7 +81,7 @@ def identifier_kinds() -> list[str]:
 
 def _ask_again(kind: str, error: str) -> Response:
     # What was typed may name a person; it is not sent back.
-    query, now = RequestQuery(), clock.now()
+    query, now = RequestQuery(), local_now()
     with runtime().db.read() as session:
         page = list_requests(session, query.filter(), now)
         total = count_requests(session, query.filter(), now)
@@ -110,5 +109,5 @@ def _choices(query: RequestQuery) -> dict[str, list[tuple[str, str]]]:
         "status": groups + [(status.value, label(status)) for status in RequestStatus],
         "due": [("", "Any time"), *((due.value, words.capitalize()) for due, words in DUE_WORDS.items())],
         "kind": [("", "Any kind"), *((kind.value, label(kind)) for kind in RequestKind)],
-        "blocked": [("", "Whatever"), *((each.value, label(each)) for each in Blocker)],
+        "blocked": [("", "Blocked or not"), *((each.value, label(each)) for each in Blocker)],
     }

@@ -5,9 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, request, url_for
 from werkzeug.wrappers import Response
 
-from effaced import clock
 from effaced.console.charts import strip_chart
-from effaced.console.current import runtime
+from effaced.console.current import local_now, runtime
 from effaced.console.htmx import render
 from effaced.console.urls import text_arg, with_query
 from effaced.days import days_from
@@ -22,7 +21,7 @@ DAYS = 90
 def index() -> Response:
     resolver, after = text_arg("resolver"), request.args.get("after") or None
     zone = runtime().settings.zone
-    days = days_from(clock.now().astimezone(zone).date(), DAYS)
+    days = days_from(local_now().date(), DAYS)
     with runtime().db.read() as session:
         page = list_scheduled(session, resolver=resolver, after=after)
         refs = refs_of(session, [entry.request_id for entry in page.items])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from effaced.audit.events import ErasureCompleted, RequestReceived
 from effaced.audit.notes import read_notes
 from effaced.audit.read import AuditLine, last_events_of
 from effaced.audit.tables import Note
@@ -22,6 +23,7 @@ from effaced.model import AttemptOutcome
 from effaced.requests.read import AttemptLine, last_attempts_of
 
 MOST = 300
+_TOGETHER = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +50,49 @@ def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUI
     """The last 300 events and tries, oldest first."""
     events = last_events_of(session, request_id, limit=MOST + 1)
     attempts = last_attempts_of(session, request_id, limit=MOST + 1)
-    notes = {note.id: note for note in session.scalars(select(Note).where(Note.request_id == request_id))}
-    mentioned = {UUID(line.payload["note_id"]) for line in events if line.payload.get("note_id")}
-    texts = read_notes(session, keyring, [*mentioned, *notes])
-    loose = [note for note in notes.values() if note.id not in mentioned and note.id in texts]
+    remarks = list(session.scalars(select(Note).where(Note.request_id == request_id)))
+    noted = _notes_of(events, remarks)
+    texts = read_notes(session, keyring, [*noted.values(), *(note.id for note in remarks)])
+    loose = [note for note in remarks if note.id in texts and note.id not in noted.values()]
     names = names_of(session, [line.actor for line in events] + [note.author for note in loose])
 
-    # Within one moment: what was typed, then the try, then what became of it.
     story = [
-        *(((note.at, 0, n), _note(note, names, texts)) for n, note in enumerate(loose)),
-        *(((line.at, 1, line.id), _attempt(line)) for line in attempts),
-        *(((line.at, 2, line.id), _event(line, names, texts, zone)) for line in events),
+        *(((line.at, _rank(line), line.id), _event(line, names, noted, texts, zone)) for line in events),
+        *(((note.at, 1, n), _remark(note, names, texts)) for n, note in enumerate(loose)),
+        *(((line.at, 2, line.id), _attempt(line)) for line in attempts),
     ]
     moments = [moment for _key, moment in sorted(story, key=lambda pair: pair[0])]
     return Timeline(tuple(moments[-MOST:]), shortened=len(moments) > MOST)
 
 
-def _event(line: AuditLine, names: dict[str, str], texts: dict[UUID, str], zone: ZoneInfo) -> Moment:
+def _notes_of(events: list[AuditLine], remarks: list[Note]) -> dict[int, UUID]:
+    """Which event has which note: the one it names; for an intake, what its sender wrote with it."""
+    noted = {line.id: UUID(line.payload["note_id"]) for line in events if line.payload.get("note_id")}
+    for line in events:
+        for note in remarks if line.type == RequestReceived.type else ():
+            if note.author == line.actor and abs(note.at - line.at) < _TOGETHER:
+                noted.setdefault(line.id, note.id)
+    return noted
+
+
+def _rank(line: AuditLine) -> int:
+    """Within one moment: decisions, then remarks, then tries, then what became of the tries."""
+    return 3 if line.entry_id or line.type == ErasureCompleted.type else 0
+
+
+def _event(
+    line: AuditLine, names: dict[str, str], noted: dict[int, UUID], texts: dict[UUID, str], zone: ZoneInfo
+) -> Moment:
     sentence, text = tell(line.type, line.payload, lambda at: times.absolute(at, zone))
-    noted = line.payload.get("note_id")
     return Moment(
         at=line.at,
         text=text,
         tone=sentence.tone,
         icon=sentence.icon,
         who=names[line.actor],
-        note=texts.get(UUID(noted), "(the reason has been erased)") if noted else None,
+        note=texts.get(noted[line.id], "(what was written here has been erased)")
+        if line.id in noted
+        else None,
         type=line.type,
     )
 
@@ -89,5 +108,5 @@ def _attempt(line: AttemptLine) -> Moment:
     return Moment(line.at, text, "warn" if failed else "quiet", "dots", minor=True)
 
 
-def _note(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
+def _remark(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
     return Moment(note.at, "Remark.", "quiet", "note", who=names[note.author], note=texts[note.id])

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from effaced.requests.read import SOON_DAYS
+
 _STEPS = ((60, 60, "minute"), (3_600, 24, "hour"), (86_400, 60, "day"), (2_592_000, 24, "month"))
 
 
@@ -62,7 +64,7 @@ def deadline(due: datetime, now: datetime, zone: ZoneInfo, *, closed: datetime |
     if late:
         return Deadline(day(last), min(days, -1), f"{_days(max(1, -days))} overdue", "bad", "alert")
     words = {0: "today", 1: "tomorrow"}.get(days, f"in {_days(days)}")
-    soon = due < now + timedelta(days=7)
+    soon = days <= SOON_DAYS
     return Deadline(day(last), days, words, "warn" if soon else "quiet", "clock")
 
 

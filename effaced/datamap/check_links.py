@@ -130,12 +130,11 @@ def _foreign_key(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
     yield from _written_pointers(child, key)
     if parent is None or not any(parent.loses(column) for _, column in key.on):
         return
-    happens = "changes" if parent.stays else "deletes"
-    conflict = f"{happens} rows of {key.to} that the foreign key {key} points at"
+    conflict = f"{key} points at rows of {key.to} that the map {'changes' if parent.stays else 'deletes'}"
     if key.table in data_map.not_personal:
         yield (
             data_map.not_personal[key.table],
-            f"{key.table}: the map {conflict}, but lists {key.table} as not_personal; give it a link",
+            f"{key.table}: its foreign key {conflict}, so it is not without personal data; give it a link",
         )
     if child is None:
         return
@@ -143,26 +142,25 @@ def _foreign_key(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
         # One statement takes all of a person's rows, so they may point at each other. If somebody else's
         # row points at one, the database refuses, unless it has been told to act on that row instead.
         if parent.stays or key.acts or parent.name == data_map.subject:
-            yield parent.line, f"{key.table}: the map {conflict}, in rows of other people too"
+            yield (
+                child.line,
+                f"{key.table}: its foreign key {conflict}, from other people's rows too; anonymise instead",
+            )
         return
-    covering = [link for link in child.links if link.to == key.to and set(link.on) <= set(key.on)]
-    ways = [way for way in data_map.paths(key.to) if key.table in way]
-    if not covering and ways:
-        circle = (key.table, *ways[0][: ways[0].index(key.table) + 1])
-        yield (
-            child.line,
-            f"{key.table}: the map {conflict}, but {key.to} comes before {key.table}:"
-            f" the pointers run in a circle: {' -> '.join(circle)}",
-        )
-    elif not covering:
-        pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
-        yield (
-            child.line,
-            f"{key.table}: the map {conflict}, but does not reach all rows that do;"
-            f" add a link {{to: {key.to}, on: {{{pairs}}}}}",
-        )
+    covered = any(link.to == key.to and set(link.on) <= set(key.on) for link in child.links)
+    if not covered:
+        yield child.line, f"{key.table}: its foreign key {conflict}{_not_covered(data_map, key)}"
     elif child.stays and parent.stays and not any(child.nulls(column) for column in key.columns):
-        yield child.line, f"{key.table}: the map {conflict}, but keeps {key.table}.{key.columns[0]}"
+        yield child.line, f"{key.table}: its foreign key {conflict}, but {key.table}.{key.columns[0]} is kept"
+
+
+def _not_covered(data_map: DataMap, key: ForeignKey) -> str:
+    for way in data_map.paths(key.to):
+        if key.table in way:
+            circle = (key.table, *way[: way.index(key.table) + 1])
+            return f" first; the pointers run in a circle: {' -> '.join(circle)}"
+    pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
+    return f", from rows that no link reaches; add the link {{to: {key.to}, on: {{{pairs}}}}}"
 
 
 def _written_pointers(child: TableRule | None, key: ForeignKey) -> Iterator[Finding]:

@@ -46,6 +46,7 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
             reader.say(top["subject"], f"subject: '{subject}' is not under tables{closest(subject, tables)}")
     if subject is None or "tables" not in top:
         return None
+    lines = {key.value: line_of(key) for key, _ in root.value}
     return DataMap(
         path=reader.path,
         subject=subject,
@@ -54,8 +55,8 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
         refs=refs,
         tables=tables,
         not_personal=not_personal,
-        subject_line=line_of(top["subject"]),
-        tables_line=line_of(top["tables"]),
+        subject_line=lines["subject"],
+        tables_line=lines["tables"],
     )
 
 
@@ -130,7 +131,8 @@ def _template(reader: Reader, node: Node, text: str, what: str) -> tuple[tuple[s
 
 def _tables(reader: Reader, node: Node, subject: str | None) -> dict[str, TableRule]:
     tables = {}
-    for name, (key, value) in reader.mapping(node, "tables").items():
+    entries = reader.mapping(node, "tables")
+    for name, (key, value) in entries.items():
         if name.startswith(OWN_PREFIX):
             reader.say(key, f"{name}: effaced's own tables are left out of the map")
         fields = reader.fields(value, name, ("link", "columns"), required=("columns",))
@@ -138,7 +140,9 @@ def _tables(reader: Reader, node: Node, subject: str | None) -> dict[str, TableR
         if name == subject and "link" in fields:
             reader.say(fields["link"], f"{name}: the subject table has no link; the others link to it")
             links = ()
-        elif name != subject and "link" not in fields and isinstance(value, MappingNode):
+        elif (
+            subject in entries and subject != name and "link" not in fields and isinstance(value, MappingNode)
+        ):
             reader.say(key, f"{name}: 'link' is missing; it says how the rows belong to a person")
         columns = read_columns(reader, fields["columns"], name) if "columns" in fields else {}
         if columns and all(rule.strategy is Strategy.NOT_PERSONAL for rule in columns.values()):

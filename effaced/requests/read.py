@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -24,11 +24,11 @@ from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.requests.tables import Approval, Request
 from effaced.retries.tables import Attempt
 
-SOON = timedelta(days=7)
+SOON_DAYS = 7
 
 
 class Due(StrEnum):
-    """How near the legal deadline of an open request is."""
+    """How near the legal deadline of an open request is. Soon: today or on one of the next seven days."""
 
     OVERDUE = "overdue"
     SOON = "7d"
@@ -93,7 +93,7 @@ def list_requests(
     after: str | None = None,
     limit: int = PAGE,
 ) -> Page[RequestLine]:
-    """A page of requests by due date."""
+    """A page of requests by due date. `now` is in the time zone whose days count."""
     key = (Request.due_at, Request.id)
     order = [column.desc() if latest_first else column.asc() for column in key]
     query = _matching(which, now, Request).order_by(*order).limit(limit + 1)
@@ -119,7 +119,7 @@ def refs_of(session: Session, ids: Iterable[UUID | None]) -> dict[UUID, str]:
     """The short names of these requests."""
     wanted = {each for each in ids if each is not None}
     found = session.execute(select(Request.id, Request.ref).where(Request.id.in_(wanted)))
-    return dict(found.tuples().all())
+    return dict(found.all())
 
 
 def find_by_ref(session: Session, ref: str) -> Request | None:
@@ -176,10 +176,15 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     if which.due is Due.OVERDUE:
         query = query.where(Request.due_at < now)
     if which.due is Due.SOON:
-        query = query.where(Request.due_at >= now, Request.due_at < now + SOON)
+        query = query.where(Request.due_at >= now, Request.due_at < _end_of_soon(now))
     if which.blocked:
         query = query.where(_BLOCKED[which.blocked])
     return query if which.ids is None else query.where(Request.id.in_(which.ids))
+
+
+def _end_of_soon(now: datetime) -> datetime:
+    # Deadlines end with a day, so this counts days, as people do, and not hours.
+    return datetime.combine(now.date() + timedelta(days=SOON_DAYS + 1), time(), now.tzinfo)
 
 
 _BLOCKED: dict[Blocker, ColumnElement[bool]] = {
@@ -228,7 +233,7 @@ def _sources(session: Session, requests: list[Request]) -> dict[UUID | None, str
     people = {request.entered_by for request in requests}
     names = session.execute(select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys - {None})))
     officers = session.execute(select(Officer.id, Officer.name).where(Officer.id.in_(people - {None})))
-    return {**dict(names.tuples().all()), **dict(officers.tuples().all())}
+    return {**dict(names.all()), **dict(officers.all())}
 
 
 def _blocks(session: Session, requests: list[Request]) -> dict[UUID, list[Block]]:

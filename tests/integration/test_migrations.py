@@ -97,7 +97,8 @@ class TestTrail:
         database = Database(migrated_sqlite_url)
         with database.begin() as session:
             append_one(session, RequestRepeated())
-        replace = f"{verb} INTO effaced_audit_events (id, at, type, actor, payload) VALUES (1, '2026', 'X', 'y', '{{}}')"
+        columns, values = "(id, at, type, actor, payload)", "(1, '2026', 'X', 'y', '{}')"
+        replace = f"{verb} INTO effaced_audit_events {columns} VALUES {values}"
         with pytest.raises(DatabaseError, match="only grows"), database.begin() as session:
             session.execute(text(replace))
         database.dispose()

@@ -126,8 +126,8 @@ def test_postgres_takes_another_port_when_its_own_was_snatched(monkeypatch: pyte
     with socket.socket() as snatcher:
         snatcher.bind(("127.0.0.1", 0))
         snatcher.listen()
-        taken, find = [snatcher.getsockname()[1]], servers._free_port
-        monkeypatch.setattr(servers, "_free_port", lambda: taken.pop() if taken else find())
+        taken, find = [snatcher.getsockname()[1]], servers.free_port
+        monkeypatch.setattr(servers, "free_port", lambda: taken.pop() if taken else find())
         with postgres_server() as url:
             assert ask(url, "SELECT 1") == 1
 

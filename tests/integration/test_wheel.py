@@ -19,6 +19,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from effaced.servers import free_port
+
 CHECKOUT = Path(__file__).parents[2]
 DATAMAP = """
 version: 1
@@ -131,13 +133,6 @@ def run(command: list[str | Path], *, cwd: Path, env: dict[str, str] | None = No
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}{done.stderr}"
     return done.stdout
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:

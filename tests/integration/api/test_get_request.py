@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
+import json
 from typing import Any
 
+from sqlalchemy import select
+
 from effaced.accounts.tables import ApiKey
+from effaced.audit.tables import AuditEvent
 
 Api = Any
 
@@ -72,3 +78,36 @@ def test_reading_works_while_the_database_can_only_be_read(api: Api) -> None:
         session.get_one(ApiKey, api.key.id).last_used_at = None
     api.make_read_only()
     assert api.get(where).status_code == 200
+
+
+def test_the_trail_of_a_request_is_a_file_and_taking_it_is_recorded(api: Api) -> None:
+    first, other = api.post(api.erasure("1")).get_json(), api.post(api.erasure("2")).get_json()
+    answer = api.get(f"{first['links']['self']}/audit")
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{first["ref"]}.jsonl"'
+    (event,) = [json.loads(line) for line in answer.text.splitlines()]
+    assert (event["type"], event["request_id"]) == ("REQUEST_RECEIVED", first["id"])
+    assert other["id"] not in answer.text
+    with api.runtime.db.read() as session:
+        exported = session.scalars(select(AuditEvent).where(AuditEvent.type == "AUDIT_EXPORTED")).one()
+    assert (exported.actor, exported.payload["request_id"]) == (f"api_key:{api.key.id}", first["id"])
+
+
+def test_the_trail_can_be_had_as_csv(api: Api) -> None:
+    where = api.post(api.erasure("1")).headers["Location"]
+    answer = api.get(f"{where}/audit?format=csv")
+    assert answer.content_type == "text/csv; charset=utf-8"
+    (event,) = csv.DictReader(io.StringIO(answer.text))
+    assert event["type"] == "REQUEST_RECEIVED"
+
+
+def test_another_format_is_refused_by_name_and_nothing_is_recorded(api: Api) -> None:
+    where = api.post(api.erasure("1")).headers["Location"]
+    before = api.rows()
+    answer = api.get(f"{where}/audit?format=xls")
+    assert api.problem(answer) == (422, "refused", {"format": "must be jsonl or csv"})
+    assert api.rows() == before
+
+
+def test_somebody_else_s_trail_is_not_found(api: Api) -> None:
+    where = api.post(api.erasure("1")).headers["Location"]
+    assert api.get(f"{where}/audit", token=api.new_key("crm")).status_code == 404

@@ -55,19 +55,25 @@ class Company:
         event.remove(connection, "before_cursor_execute", note)
 
 
-@pytest.fixture
-def company(database_url: str, tmp_path: Path) -> Iterator[Company]:
-    """Runs once per engine; nothing is ever committed."""
-    database = Database(database_url)
-    with database.sessions() as session:
-        yield Company(session, tmp_path)
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def company_database(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """One database for all tests of a module: a test commits nothing, so each finds it empty."""
+    if request.param == "sqlite":
+        folder = request.getfixturevalue("tmp_path_factory").mktemp("company")
+        database = Database(f"sqlite:///{folder / 'company.db'}")
+        yield database
+        database.dispose()
+        return
+    admin = request.getfixturevalue("postgres_admin")
+    url = admin.create()
+    database = Database(url)
+    yield database
     database.dispose()
+    admin.drop(url)
 
 
 @pytest.fixture
-def postgres_company(fresh_postgres_url: str, tmp_path: Path) -> Iterator[Company]:
-    """For what only PostgreSQL has."""
-    database = Database(fresh_postgres_url)
-    with database.sessions() as session:
+def company(company_database: Database, tmp_path: Path) -> Iterator[Company]:
+    """A company with no tables yet; the test runs once per engine."""
+    with company_database.sessions() as session:
         yield Company(session, tmp_path)
-    database.dispose()

@@ -8,6 +8,9 @@ from effaced.datamap.erase import TableEffect, count_reachable, dry_run, erase
 from effaced.datamap.model import Action, Retained
 from effaced.errors import Conflict, NotFound
 
+ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
+ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
+
 SHOP = """
     version: 1
     subject: {table: customers, key: id}
@@ -56,30 +59,33 @@ def shop(company):
 
 def test_rows_with_nothing_to_keep_are_deleted_over_several_links(shop):
     erase(shop.session, shop.plan(SHOP), "1")
-    assert [(200, 2)] == shop.rows("SELECT id, customer_id FROM carts")
-    assert [("lost",), ("tea",)] == shop.rows("SELECT text FROM items ORDER BY text")
+    assert shop.rows("SELECT id, customer_id FROM carts") == [(200, 2)]
+    assert shop.rows("SELECT text FROM items ORDER BY text") == [("lost",), ("tea",)]
 
 
 def test_a_row_with_a_retained_column_stays_and_loses_its_deleted_ones(shop):
     erase(shop.session, shop.plan(SHOP), "1")
-    assert [(10, 1, "A-1", None), (20, 2, "B-1", "by hand")] == shop.rows("SELECT * FROM invoices ORDER BY id")
+    assert shop.rows("SELECT * FROM invoices ORDER BY id") == [
+        (10, 1, "A-1", None),
+        (20, 2, "B-1", "by hand"),
+    ]
 
 
 def test_fixed_text_is_written_into_her_row_only(shop):
     erase(shop.session, shop.plan(SHOP), "1")
-    assert [("gone",), ("Bob",)] == shop.rows("SELECT name FROM customers ORDER BY id")
+    assert shop.rows("SELECT name FROM customers ORDER BY id") == [("gone",), ("Bob",)]
 
 
 def test_dates_are_cut_to_the_year_or_the_month(shop):
     erase(shop.session, shop.plan(SHOP), "1")
     [(born, seen_at)] = shop.rows("SELECT born, seen_at FROM customers WHERE id = 1")
-    assert ("1984-01-01", "2024-03-01 00:00:00") == (str(born), str(seen_at))
+    assert (str(born), str(seen_at)) == ("1984-01-01", "2024-03-01 00:00:00")
 
 
 def test_a_cell_that_is_null_stays_null(shop):
     shop.run("UPDATE customers SET name = NULL, email = NULL, born = NULL WHERE id = 1")
     erase(shop.session, shop.plan(SHOP), "1")
-    assert [(None, None, None)] == shop.rows("SELECT name, email, born FROM customers WHERE id = 1")
+    assert shop.rows("SELECT name, email, born FROM customers WHERE id = 1") == [(None, None, None)]
 
 
 def test_random_values_differ_from_each_other(shop):
@@ -87,7 +93,7 @@ def test_random_values_differ_from_each_other(shop):
     erase(shop.session, plan, "1")
     erase(shop.session, plan, "2")
     emails = {email for (email,) in shop.rows("SELECT email FROM customers")}
-    assert 2 == len(emails)
+    assert len(emails) == 2
     assert all(email.startswith("erased-") for email in emails)
 
 
@@ -96,9 +102,9 @@ def test_a_person_who_looks_like_a_random_value_is_erased_all_the_same(shop, nam
     plan = shop.plan(SHOP)
     erase(shop.session, plan, "1")
     shop.session.connection().exec_driver_sql(f"UPDATE customers SET email = '{name}' WHERE id = 1")
-    assert {"customers": 1} == count_reachable(shop.session, plan, "1")
+    assert count_reachable(shop.session, plan, "1") == {"customers": 1}
     erase(shop.session, plan, "1")
-    assert [] == shop.rows(f"SELECT id FROM customers WHERE email = '{name}'")
+    assert shop.rows(f"SELECT id FROM customers WHERE email = '{name}'") == []
 
 
 def test_effects_name_rows_action_and_what_is_retained_with_its_basis(shop):
@@ -118,18 +124,18 @@ def test_a_row_that_is_only_retained_is_counted_and_left_alone(shop):
     plan = shop.plan(SHOP.replace("note: delete", "note: not_personal"))
     before = shop.rows("SELECT * FROM invoices ORDER BY id")
     effects = {effect.table: effect for effect in erase(shop.session, plan, "1")}
-    assert (Action.RETAINED, 1, 0) == (
+    assert (
         effects["invoices"].action,
         effects["invoices"].rows,
         effects["invoices"].changed,
-    )
+    ) == (Action.RETAINED, 1, 0)
     assert before == shop.rows("SELECT * FROM invoices ORDER BY id")
 
 
 def test_erasing_again_changes_no_row(shop):
     plan = shop.plan(SHOP)
     erase(shop.session, plan, "1")
-    assert [0, 0, 0, 0] == [effect.changed for effect in erase(shop.session, plan, "1")]
+    assert [effect.changed for effect in erase(shop.session, plan, "1")] == [0, 0, 0, 0]
 
 
 def test_a_dry_run_foresees_the_run_and_changes_nothing(shop):
@@ -144,17 +150,18 @@ def test_a_dry_run_is_one_statement_and_a_run_one_per_table(shop):
     plan = shop.plan(SHOP)
     with shop.statements() as sent:
         dry_run(shop.session, plan, "1")
-    assert 1 == len(sent)
+    assert len(sent) == 1
     with shop.statements() as sent:
         erase(shop.session, plan, "1")
-    assert 4 == len(sent)
+    assert len(sent) == 4
 
 
 def test_nothing_is_committed(shop):
-    shop.session.commit()
-    erase(shop.session, shop.plan(SHOP), "1")
-    shop.session.rollback()
-    assert [("Alice",)] == shop.rows("SELECT name FROM customers WHERE id = 1")
+    plan = shop.plan(SHOP)
+    point = shop.session.begin_nested()
+    erase(shop.session, plan, "1")
+    point.rollback()
+    assert shop.rows("SELECT name FROM customers WHERE id = 1") == [("Alice",)]
 
 
 def test_a_person_who_is_gone_has_zero_rows_everywhere(shop):
@@ -175,7 +182,7 @@ def test_rows_that_came_after_the_erasure_are_found_by_reading_back(shop):
     erase(shop.session, plan, "1")
     assert count_reachable(shop.session, plan, "1") == {}
     shop.run("INSERT INTO carts VALUES (102, 1)", "INSERT INTO items VALUES (102, 1, 'late')")
-    assert {"carts": 1, "items": 1} == count_reachable(shop.session, plan, "1")
+    assert count_reachable(shop.session, plan, "1") == {"carts": 1, "items": 1}
 
 
 # --- links -------------------------------------------------------------------------------------------
@@ -196,13 +203,14 @@ def test_rows_that_still_hold_a_deleted_persons_key_are_found_by_reading_back(co
         """)
     erase(company.session, plan, "1")
     company.run("INSERT INTO notes VALUES (1, 'late')")
-    assert {"notes": 1} == count_reachable(company.session, plan, "1")
+    assert count_reachable(company.session, plan, "1") == {"notes": 1}
 
 
 def test_a_row_belongs_to_whoever_any_of_its_links_reaches(company):
     company.run(
         "CREATE TABLE people (id integer PRIMARY KEY, name text)",
-        "CREATE TABLE messages (sender integer REFERENCES people, receiver integer REFERENCES people, body text)",
+        "CREATE TABLE messages (sender integer REFERENCES people, receiver integer REFERENCES people,"
+        " body text)",
         "INSERT INTO people VALUES (1, 'Alice'), (2, 'Bob'), (3, 'Carol')",
         "INSERT INTO messages VALUES (1, 2, 'a to b'), (3, 1, 'c to a'), (2, 3, 'b to c'), (NULL, 1, 'to a')",
     )
@@ -216,7 +224,7 @@ def test_a_row_belongs_to_whoever_any_of_its_links_reaches(company):
             columns: {sender: delete, receiver: delete, body: delete}
         """)
     erase(company.session, plan, "1")
-    assert [("b to c",)] == company.rows("SELECT body FROM messages")
+    assert company.rows("SELECT body FROM messages") == [("b to c",)]
 
 
 def test_composite_keys_are_matched_as_a_whole(company):
@@ -243,9 +251,9 @@ def test_composite_keys_are_matched_as_a_whole(company):
             columns: {c: delete, m: delete, v: delete, what: delete}
         """)
     erase(company.session, plan, "x|1")
-    assert [("Bob",), ("Carol",), ("Dave",)] == company.rows("SELECT name FROM members ORDER BY name")
+    assert company.rows("SELECT name FROM members ORDER BY name") == [("Bob",), ("Carol",), ("Dave",)]
     erase(company.session, plan, "\\|x|1")
-    assert [("Bob",), ("Carol",), ("nobody",)] == company.rows("SELECT what FROM spendings ORDER BY what")
+    assert company.rows("SELECT what FROM spendings ORDER BY what") == [("Bob",), ("Carol",), ("nobody",)]
 
 
 def test_a_link_over_an_email_address_holds_until_the_address_is_anonymised(company):
@@ -264,7 +272,10 @@ def test_a_link_over_an_email_address_holds_until_the_address_is_anonymised(comp
         """)
     erase(company.session, plan, "3")
     erase(company.session, plan, "1")
-    assert [("bob@example.org", "tea"), (None, "x")] == company.rows("SELECT * FROM newsletter ORDER BY topic")
+    assert company.rows("SELECT * FROM newsletter ORDER BY topic") == [
+        ("bob@example.org", "tea"),
+        (None, "x"),
+    ]
 
 
 def test_a_row_that_lets_go_of_its_deleted_parent_may_stay(company):
@@ -284,8 +295,8 @@ def test_a_row_that_lets_go_of_its_deleted_parent_may_stay(company):
             columns: {id: not_personal, person: delete, choice: {retain: statutes}}
         """)
     erase(company.session, plan, "1")
-    assert [(1, None, "yes"), (2, 2, "no")] == company.rows("SELECT * FROM votes ORDER BY id")
-    assert [(2, "Bob")] == company.rows("SELECT * FROM people")
+    assert company.rows("SELECT * FROM votes ORDER BY id") == [(1, None, "yes"), (2, 2, "no")]
+    assert company.rows("SELECT * FROM people") == [(2, "Bob")]
 
 
 THREADS = """
@@ -312,7 +323,7 @@ def _threads(company):
 def test_a_persons_rows_may_point_at_each_other(company):
     _threads(company)
     erase(company.session, company.plan(THREADS), "1")
-    assert [(0,)] == company.rows("SELECT count(*) FROM comments")
+    assert company.rows("SELECT count(*) FROM comments") == [(0,)]
 
 
 def test_a_rule_of_the_database_that_stands_against_it_is_a_conflict_without_values(company):
@@ -332,7 +343,7 @@ def test_names_with_odd_characters_are_quoted(company):
     company.run(
         'CREATE TABLE "My ""Clients"" 100%" ("Id" integer PRIMARY KEY, "e.mail (x)" text, "select" text)',
         'CREATE TABLE "Order" ("from" integer, "what?" text)',
-        """INSERT INTO "My ""Clients"" 100%" VALUES (1, 'a@example.org', 'Alice'), (2, 'b@example.org', 'Bob')""",
+        """INSERT INTO "My ""Clients"" 100%" VALUES (1, 'a@b.org', 'Alice'), (2, 'b@b.org', 'Bob')""",
         """INSERT INTO "Order" VALUES (1, 'socks'), (2, 'tea')""",
     )
     plan = company.plan("""
@@ -340,18 +351,24 @@ def test_names_with_odd_characters_are_quoted(company):
         subject: {table: 'My "Clients" 100%', key: Id}
         tables:
           'My "Clients" 100%':
-            columns: {Id: not_personal, e.mail (x): {anonymise: random_unique}, select: {anonymise: fixed_text}}
+            columns:
+              Id: not_personal
+              e.mail (x): {anonymise: random_unique}
+              select: {anonymise: fixed_text}
           Order:
             link: {to: 'My "Clients" 100%', on: {from: Id}}
             columns: {from: delete, "what?": delete}
         """)
     erase(company.session, plan, "1")
-    assert [(1, "erased"), (2, "Bob")] == company.rows('SELECT "Id", "select" FROM "My ""Clients"" 100%" ORDER BY 1')
-    assert [(2, "tea")] == company.rows('SELECT * FROM "Order"')
+    assert company.rows('SELECT "Id", "select" FROM "My ""Clients"" 100%" ORDER BY 1') == [
+        (1, "erased"),
+        (2, "Bob"),
+    ]
+    assert company.rows('SELECT * FROM "Order"') == [(2, "tea")]
 
 
-def test_postgres_types_enum_uuid_char_and_moments_with_zone(postgres_company):
-    company = postgres_company
+@ONLY_POSTGRES
+def test_postgres_types_enum_uuid_char_and_moments_with_zone(company):
     alice, bob = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
     company.run(
         "CREATE TYPE mood AS ENUM ('happy', 'unknown')",
@@ -376,13 +393,15 @@ def test_postgres_types_enum_uuid_char_and_moments_with_zone(postgres_company):
         """)
     company.run("SET LOCAL timezone = 'Asia/Tokyo'")
     erase(company.session, plan, alice)
-    assert [0] == [effect.rows for effect in erase(company.session, plan, alice)]
-    row = company.rows(f"SELECT mood, trim(name), seen = '2024-01-01 00:00:00Z' FROM people WHERE id = '{alice}'")
-    assert [("unknown", "gone", True)] == row
+    assert [effect.rows for effect in erase(company.session, plan, alice)] == [0]
+    row = company.rows(
+        f"SELECT mood, trim(name), seen = '2024-01-01 00:00:00Z' FROM people WHERE id = '{alice}'"
+    )
+    assert row == [("unknown", "gone", True)]
 
 
-def test_postgres_partitions_are_reached_through_their_table(postgres_company):
-    company = postgres_company
+@ONLY_POSTGRES
+def test_postgres_partitions_are_reached_through_their_table(company):
     company.run(
         "CREATE TABLE people (id integer PRIMARY KEY)",
         "CREATE TABLE visits (person integer, at date) PARTITION BY RANGE (at)",
@@ -398,8 +417,20 @@ def test_postgres_partitions_are_reached_through_their_table(postgres_company):
           visits: {link: {to: people, on: {person: id}}, columns: {person: delete, at: delete}}
         """)
     erase(company.session, plan, "1")
-    assert [(2,)] == company.rows("SELECT person FROM visits_2024")
+    assert company.rows("SELECT person FROM visits_2024") == [(2,)]
 
 
-def test_a_date_that_sqlite_cannot_read_does_not_survive(fresh_sqlite_url, tmp_path):
-    pass
+@ONLY_SQLITE
+def test_a_date_that_sqlite_cannot_read_does_not_survive(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, born date)",
+        "INSERT INTO people VALUES (1, '6th of May 1984')",
+    )
+    plan = company.plan("""
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: not_personal, born: {anonymise: truncated_date}}}
+        """)
+    erase(company.session, plan, "1")
+    assert company.rows("SELECT born FROM people") == [(None,)]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -351,13 +349,6 @@ def expected_counts(spec: TableSpec, before: Rows, owner: str) -> int:
     return len(rows)
 
 
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.dispose()
-
-
 @settings(
     max_examples=int(os.environ.get("EFFACED_EXAMPLES", "40")),
     deadline=None,
@@ -369,10 +360,10 @@ def database(database_url: str) -> Iterator[Database]:
 )
 @given(world=worlds())
 def test_erasing_alice_does_what_the_map_says_and_touches_nothing_else(
-    database: Database, tmp_path: Path, world: list[TableSpec]
+    company_database: Database, tmp_path: Path, world: list[TableSpec]
 ) -> None:
     write_map(world, tmp_path / "datamap.yaml")
-    with database.sessions() as session:  # never committed: each example leaves the database empty
+    with company_database.sessions() as session:  # never committed: each example leaves the database empty
         tables = create(session, world)
         plan = plan_erasure(session.connection(), load_map(tmp_path / "datamap.yaml"))
         before = snapshot(session, world, tables)

@@ -89,10 +89,14 @@ class TestClaim:
         class Undone(Exception):
             pass
 
-        with pytest.raises(Undone), house.db.begin() as session:
-            subject = KEYRING.subject_key("x")
-            enqueue(session, KEYRING, UUID(int=1), subject, [Call("crm", SubjectRef("crm", "1"))])
-            raise Undone
+        def enqueue_and_fail() -> None:
+            with house.db.begin() as session:
+                subject = KEYRING.subject_key("x")
+                enqueue(session, KEYRING, UUID(int=1), subject, [Call("crm", SubjectRef("crm", "1"))])
+                raise Undone
+
+        with pytest.raises(Undone):
+            enqueue_and_fail()
         assert house.entries() == []
 
 

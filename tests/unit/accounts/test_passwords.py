@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 import pytest
 from argon2 import PasswordHasher
 
+from effaced.accounts import passwords
 from effaced.accounts.passwords import hash_password, needs_rehash, password_problems, verify_password
 
 PASSWORD = "correct horse battery"
@@ -23,6 +26,25 @@ def test_two_hashes_of_one_password_differ() -> None:
 
 def test_with_no_hash_no_password_is_right_not_even_the_one_checked_in_its_place() -> None:
     assert not verify_password(None, "no officer has this password")
+
+
+class Counting(PasswordHasher):
+    """Notes the settings of every check: they are what a check costs."""
+
+    seen: ClassVar[list[str]] = []
+
+    def verify(self, hash: str | bytes, password: str | bytes) -> Literal[True]:
+        self.seen.append(str(hash).rsplit("$", 2)[0])
+        return super().verify(hash, password)
+
+
+def test_checking_costs_the_same_with_and_without_a_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "_hasher", Counting(time_cost=2, memory_cost=64, parallelism=1))
+    passwords._nobodys_hash.cache_clear()
+    verify_password(hash_password(PASSWORD), "wrong")
+    verify_password(None, "wrong")
+    verify_password(hash_password(PASSWORD), "x" * 300)
+    assert Counting.seen == ["$argon2id$v=19$m=64,t=2,p=1"] * 3
 
 
 def test_a_damaged_hash_refuses_instead_of_raising() -> None:

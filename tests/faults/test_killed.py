@@ -1,0 +1,168 @@
+"""Processes are killed at any instant; nothing is lost and nothing stays stuck longer than a lease."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+from company_house import Company, company, eventually
+from redis import Redis
+
+from effaced.model import OutboxStatus
+from effaced.servers import Valkey
+
+# A lease just long enough for a call and its read-back, so that healing can be waited for.
+QUICK = {"lease_seconds": 11, "backoff_seconds": 0.2, "backoff_cap_seconds": 1}
+
+
+def settled(shop: Company, number: int) -> None:
+    eventually(lambda: shop.all_completed(number), f"{number} requests to be completed")
+    completions = shop.events("ERASURE_COMPLETED")
+    assert completions == number, "each request completes exactly once"
+    assert {entry.status for entry in shop.entries()} == {OutboxStatus.SUCCEEDED}
+
+
+def test_a_killed_worker_loses_nothing(migrated_url: str, redis_url: str, tmp_path: Path) -> None:
+    with company(migrated_url, redis_url, tmp_path, **QUICK) as shop:
+        shop.start_web()
+        shop.start("scheduler")
+        shop.vendors.fault("payment", "slow", seconds=1.5)
+        worker = shop.start("worker")
+        asked = [shop.post(person) for person in shop.people[:4]]
+        assert {answer.status_code for answer in asked} == {201}
+        eventually(lambda: OutboxStatus.IN_FLIGHT in shop.statuses(), "a call to be in flight")
+        shop.kill(worker)
+        shop.vendors.heal("payment")
+        shop.start("worker")
+        settled(shop, 4)
+
+
+def test_a_killed_web_process_loses_no_accepted_request(
+    migrated_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """Killed while calls come in: whatever was answered with 201 exists, and is carried out."""
+    with company(migrated_url, redis_url, tmp_path, **QUICK) as shop:
+        shop.start_web()
+        shop.start("scheduler")
+        shop.start("worker")
+        accepted: set[str] = set()
+        moment = random.Random(11).randrange(2, 6)
+        for number, person in enumerate(shop.people[:8]):
+            if number == moment:
+                shop.kill(shop.web)
+            try:
+                answer = shop.post(person)
+            except httpx.HTTPError:
+                shop.start_web()
+                answer = shop.post(person)
+            assert answer.status_code in {200, 201}
+            accepted.add(answer.json()["id"])
+        assert accepted == {str(request_id) for request_id in shop.requests()}
+        settled(shop, 8)
+
+
+def test_kills_at_random_moments_lose_nothing(
+    migrated_postgres_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    with company(migrated_postgres_url, redis_url, tmp_path, **QUICK) as shop:
+        shop.start_web()
+        shop.start("scheduler")
+        shop.vendors.fault("crm", "slow", seconds=0.3)
+        shop.vendors.fault("files", "flaky", every=3)
+        chance = random.Random(7)
+        for person in shop.people[:8]:
+            shop.post(person)
+        for _ in range(3):
+            worker = shop.start("worker")
+            before = Counter(entry.status for entry in shop.entries())
+            goal = chance.randrange(1, 4)
+            eventually(
+                lambda before=before, goal=goal: (  # type: ignore[misc]
+                    sum(entry.token for entry in shop.entries()) >= goal
+                    and Counter(entry.status for entry in shop.entries()) != before
+                ),
+                "the worker to get going",
+            )
+            shop.kill(worker)
+        shop.vendors.heal()
+        shop.start("worker")
+        settled(shop, 8)
+        assert {entry.crashes for entry in shop.entries()} == {0}
+
+
+def test_sigterm_finishes_what_is_in_flight(migrated_url: str, redis_url: str, tmp_path: Path) -> None:
+    with company(migrated_url, redis_url, tmp_path) as shop:
+        shop.start_web()
+        shop.vendors.fault("payment", "slow", seconds=1.0)
+        worker = shop.start("worker")
+        shop.post(shop.people[0])
+        eventually(
+            lambda: any(
+                entry.resolver == "payment" and entry.status is OutboxStatus.IN_FLIGHT
+                for entry in shop.entries()
+            ),
+            "the payment call to be in flight",
+        )
+        worker.terminate()
+        assert worker.wait(30) == 0
+        assert OutboxStatus.IN_FLIGHT not in shop.statuses()
+
+
+class TestRedis:
+    def test_emptied_while_entries_are_open_delays_them_by_a_sweep(
+        self, migrated_url: str, own_valkey: Valkey, tmp_path: Path
+    ) -> None:
+        with company(migrated_url, own_valkey.url, tmp_path, **QUICK) as shop:
+            shop.start_web()
+            for person in shop.people[:3]:
+                shop.post(person)  # rung, but nobody works yet
+            with Redis.from_url(own_valkey.url) as redis:
+                assert redis.dbsize() > 0
+                redis.flushall()
+            shop.start("worker")
+            shop.start("scheduler")
+            settled(shop, 3)
+
+    def test_emptied_under_a_running_worker_is_no_matter(
+        self, migrated_url: str, own_valkey: Valkey, tmp_path: Path
+    ) -> None:
+        with company(migrated_url, own_valkey.url, tmp_path, **QUICK) as shop:
+            shop.start_web()
+            shop.start("worker")
+            shop.start("scheduler")
+            with Redis.from_url(own_valkey.url) as redis:
+                for person in shop.people[:5]:
+                    shop.post(person)
+                    redis.flushall()
+            settled(shop, 5)
+
+    def test_down_and_up_again_is_no_matter(
+        self, migrated_url: str, own_valkey: Valkey, tmp_path: Path
+    ) -> None:
+        with company(migrated_url, own_valkey.url, tmp_path, **QUICK) as shop:
+            shop.start_web()
+            shop.start("worker")
+            shop.start("scheduler")
+            own_valkey.stop()
+            assert shop.post(shop.people[0]).status_code == 201
+            assert "ring_failed" in shop.log("web")
+            own_valkey.start()
+            settled(shop, 1)
+
+
+@pytest.mark.parametrize("fault", [("down", {}), ("throttled", {"retry_after": 1}), ("unauthorised", {})])
+def test_a_vendor_in_trouble_is_waited_for(
+    migrated_sqlite_url: str, redis_url: str, tmp_path: Path, fault: tuple[str, dict[str, object]]
+) -> None:
+    with company(migrated_sqlite_url, redis_url, tmp_path, **QUICK) as shop:
+        shop.start_web()
+        shop.start("worker")
+        shop.start("scheduler")
+        shop.vendors.fault("payment", fault[0], **fault[1])
+        shop.post(shop.people[0])
+        eventually(lambda: OutboxStatus.FAILED in shop.statuses(), "the payment call to fail")
+        shop.vendors.heal()
+        settled(shop, 1)

@@ -1,0 +1,217 @@
+"""Approval and execution: one transaction, or a dead letter."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from requests_cast import Office
+
+from effaced import clock
+from effaced.errors import Conflict, NotFound, Refused
+from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
+from effaced.requests.approve import approve
+from effaced.requests.complete import complete_operations
+from effaced.requests.redrive import redrive
+from effaced.saga.runner import SagaRunner
+
+REASON = "Identity checked."
+
+
+def run(office: Office) -> None:
+    runner = SagaRunner(
+        office.registry, office.db, office.keyring, on_operations_complete=complete_operations
+    )
+    asyncio.run(runner.run_once())
+
+
+class TestApprove:
+    def test_the_last_approval_erases_and_enqueues_in_one_transaction(self, office: Office) -> None:
+        request = office.receive().request
+        with office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+        assert office.people() == [2]
+        assert [entry.resolver for entry in office.entries()] == ["crm"]
+        assert office.request(request.id).status is RequestStatus.RUNNING
+        assert office.types(request.id) == ["REQUEST_RECEIVED", "REQUEST_APPROVED", "LOCAL_ERASURE_EXECUTED"]
+
+    def test_rolled_back_it_has_not_happened(self, office: Office) -> None:
+        request = office.receive().request
+
+        class Undone(Exception):
+            pass
+
+        def approve_and_fail() -> None:
+            with office.db.begin() as session:
+                approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+                raise Undone
+
+        with pytest.raises(Undone):
+            approve_and_fail()
+        assert office.people() == [1, 2]
+        assert office.entries() == []
+        assert office.types(request.id) == ["REQUEST_RECEIVED"]
+
+    def test_whoever_entered_it_cannot_approve_it(self, office: Office) -> None:
+        request = office.receive(entered_by=office.olga).request
+        with pytest.raises(Refused, match="entered"), office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+        with office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.otto, reason=REASON)
+
+    def test_an_auditor_cannot(self, office: Office) -> None:
+        request = office.receive().request
+        with pytest.raises(Refused, match="auditor"), office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.ada, reason=REASON)
+
+    def test_a_reason_is_needed(self, office: Office) -> None:
+        request = office.receive().request
+        with pytest.raises(Refused) as caught, office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.olga, reason="  ")
+        assert [problem.where for problem in caught.value.problems] == ["reason"]
+
+    def test_twice_is_a_conflict(self, office: Office) -> None:
+        request = office.receive().request
+        with office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+        with pytest.raises(Conflict), office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.otto, reason=REASON)
+
+    def test_an_unknown_request_is_not_found(self, office: Office) -> None:
+        with pytest.raises(NotFound), office.db.begin() as session:
+            approve(session, office.executor, new_id(), by=office.olga, reason=REASON)
+
+
+class TestExecute:
+    def test_completes_at_once_when_nobody_else_knows_the_person(self, office: Office) -> None:
+        request = office.receive("2", approvals=0).request
+        assert office.executor.execute_now(request.id)
+        done = office.request(request.id)
+        assert (done.status, done.subject_sealed) == (RequestStatus.COMPLETED, None)
+        assert done.completed_at is not None
+
+    def test_everything_about_the_person_is_forgotten_at_completion(self, office: Office) -> None:
+        request = office.receive(approvals=0).request
+        office.executor.execute_now(request.id)
+        run(office)
+        assert office.request(request.id).status is RequestStatus.COMPLETED
+        assert office.request(request.id).subject_sealed is None
+        assert [entry.ref_sealed for entry in office.entries()] == [None]
+
+    def test_a_new_request_can_follow_a_completed_one(self, office: Office) -> None:
+        first = office.receive("2", approvals=0).request
+        office.executor.execute_now(first.id)
+        with office.db.begin() as session:
+            from sqlalchemy import text
+
+            session.execute(text("INSERT INTO people VALUES (2, 'bert@people.example', NULL)"))
+        assert office.receive("2").duplicate is False
+
+    def test_happens_once_however_often_it_is_asked_for(self, office: Office) -> None:
+        request = office.receive(approvals=0).request
+        assert office.executor.execute_now(request.id) is True
+        assert office.executor.execute_now(request.id) is False
+        assert len(office.entries()) == 1
+
+    def test_due_requests_are_found_by_the_scheduler(self, office: Office) -> None:
+        office.receive("1", approvals=0)
+        office.receive("2", approvals=0)
+        assert office.executor.execute_due() == 2
+        assert office.people() == []
+
+    def test_somebody_gone_meanwhile_is_still_erased_elsewhere(self, office: Office) -> None:
+        request = office.receive(approvals=0).request
+        with office.db.begin() as session:
+            from sqlalchemy import text
+
+            session.execute(text("DELETE FROM people WHERE id = 1"))
+        office.executor.execute_now(request.id)
+        assert [entry.resolver for entry in office.entries()] == ["crm"]
+
+
+class TestFailure:
+    def test_undoes_itself_alone_and_opens_a_dead_letter(self, office: Office) -> None:
+        request = office.receive().request
+        office.break_execution()
+        with office.db.begin() as session:
+            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+        assert office.people() == [1, 2]
+        assert office.entries() == []
+        stands = office.request(request.id)
+        assert (stands.status, stands.execute_at) == (RequestStatus.APPROVED, None)
+        (letter,) = office.letters()
+        assert (letter.domain, letter.request_id) == (DeadLetterDomain.LOCAL_EXECUTION, request.id)
+        assert letter.failure_type == "Conflict"
+
+    def test_redriven_after_the_cause_is_gone_it_succeeds_and_resolves(self, office: Office) -> None:
+        request = office.receive(approvals=0).request
+        office.break_execution()
+        office.executor.execute_now(request.id)
+        office.mend_execution()
+        (letter,) = office.letters()
+        with office.db.begin() as session:
+            results = redrive(session, office.executor, [letter.id], actor="officer:1", reason="rule removed")
+        assert [result.requeued for result in results] == [True]
+        assert office.executor.execute_due() == 1
+        assert office.people() == [2]
+        assert [letter.status for letter in office.letters()] == [DeadLetterStatus.RESOLVED]
+
+    def test_a_lock_that_is_not_given_is_tried_again_without_a_dead_letter(
+        self, office: Office, migrated_url: str
+    ) -> None:
+        from sqlalchemy import text
+
+        from effaced.db import Database, is_postgres
+        from effaced.requests.execute import Executor
+
+        if not is_postgres(office.db.engine):
+            return  # on SQLite writers wait their turn before they begin
+        request = office.receive(approvals=0).request
+        hasty = Database(migrated_url, lock_timeout_ms=50)
+        executor = Executor(hasty, office.keyring, office.plan, office.registry)
+        with office.db.begin() as session:
+            session.execute(text("SELECT * FROM people FOR UPDATE"))
+            assert executor.execute_now(request.id) is False
+        hasty.dispose()
+        waits = office.request(request.id)
+        assert (waits.status, office.letters()) == (RequestStatus.APPROVED, [])
+        assert waits.execute_at is not None
+        with clock.pretend(waits.execute_at + timedelta(seconds=1)):
+            assert office.executor.execute_due() == 1
+        assert office.people() == [2]
+
+
+class TestRedrive:
+    def abandoned(self, office: Office) -> None:
+        office.registry = office.registry.__class__()  # nobody is registered any more
+        request = office.receive(approvals=0).request
+        office.executor.execute_now(request.id)
+        run(office)
+        assert [entry.status for entry in office.entries()] == [OutboxStatus.ABANDONED]
+
+    def test_puts_the_entry_back_and_marks_the_letter(self, office: Office) -> None:
+        self.abandoned(office)
+        (letter,) = office.letters()
+        with office.db.begin() as session:
+            redrive(session, office.executor, [letter.id], actor="officer:1", reason="registered again")
+        assert [entry.status for entry in office.entries()] == [OutboxStatus.PENDING]
+        assert [letter.status for letter in office.letters()] == [DeadLetterStatus.REPLAYING]
+
+    def test_says_for_each_what_became_of_it(self, office: Office) -> None:
+        self.abandoned(office)
+        (letter,) = office.letters()
+        stranger = new_id()
+        for expected in (["is tried again", "does not exist"], ["is already replaying", "does not exist"]):
+            with office.db.begin() as session:
+                results = redrive(
+                    session, office.executor, [letter.id, stranger], actor="officer:1", reason="x"
+                )
+            assert [result.why for result in results] == expected
+
+    @pytest.mark.parametrize(("number", "reason"), [(0, "x"), (501, "x"), (1, " ")])
+    def test_refuses_none_too_many_and_no_reason(self, office: Office, number: int, reason: str) -> None:
+        with pytest.raises(Refused), office.db.begin() as session:
+            redrive(
+                session, office.executor, [new_id() for _ in range(number)], actor="officer:1", reason=reason
+            )

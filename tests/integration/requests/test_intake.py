@@ -1,0 +1,102 @@
+"""A request comes in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from requests_cast import Office
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+
+from effaced import clock
+from effaced.crypto import Keyring, new_key
+from effaced.errors import Refused
+from effaced.model import RequestKind, RequestStatus
+from effaced.requests.identifiers import find_requests
+from effaced.requests.intake import receive
+from effaced.requests.subject import open_subject
+from effaced.requests.tables import Request
+
+
+def test_waits_for_review_when_its_key_asks_for_an_approval(office: Office) -> None:
+    request = office.receive(approvals=1).request
+    assert (request.status, request.execute_at) == (RequestStatus.REVIEW, None)
+
+
+def test_is_approved_at_once_when_its_key_asks_for_none(office: Office) -> None:
+    request = office.receive(approvals=0).request
+    assert request.status is RequestStatus.APPROVED
+    assert request.execute_at is not None
+
+
+def test_is_due_one_month_later(office: Office) -> None:
+    with clock.pretend(datetime(2026, 3, 2, 9, tzinfo=UTC)):
+        request = office.receive().request
+    assert request.due_at == datetime(2026, 4, 2, 23, 59, 59, tzinfo=UTC)
+
+
+def test_an_unknown_person_is_refused_by_field_and_changes_nothing(office: Office) -> None:
+    with pytest.raises(Refused) as caught:
+        office.receive("4711")
+    assert [problem.where for problem in caught.value.problems] == ["subject.id"]
+    assert "4711" not in str(caught.value)
+    with office.db.read() as session:
+        assert session.scalar(select(func.count()).select_from(Request)) == 0
+
+
+def test_a_rectification_is_refused_for_now(office: Office) -> None:
+    with pytest.raises(Refused), office.db.begin() as session:
+        receive(
+            session, office.keyring, office.plan, kind=RequestKind.RECTIFICATION, subject_id="1", api_key=None
+        )
+
+
+def test_a_second_one_for_the_same_person_answers_with_the_first(office: Office) -> None:
+    first, second = office.receive(), office.receive()
+    assert (second.duplicate, second.request.id) == (True, first.request.id)
+    assert office.types(first.request.id) == ["REQUEST_RECEIVED", "REQUEST_REPEATED"]
+
+
+def test_a_second_one_is_answered_with_the_first_even_when_the_row_is_gone(office: Office) -> None:
+    first = office.receive(approvals=0)
+    office.executor.execute_now(first.request.id)
+    assert office.people() == [2]
+    assert office.receive().request.id == first.request.id
+
+
+def test_two_open_ones_for_one_person_are_impossible_in_the_database(office: Office) -> None:
+    first = office.receive().request
+    twin = {column.name: getattr(first, column.name) for column in Request.__table__.columns}
+    with pytest.raises(IntegrityError), office.db.begin() as session:
+        session.add(Request(**(twin | {"id": UUID(int=7), "ref": "ER-TWIN"})))
+
+
+def test_the_person_is_recognised_after_a_key_rotation(office: Office) -> None:
+    first = office.receive()
+    old = ",".join(f"{key_id}:{_b64(key)}" for key_id, key in office.keyring.keys)
+    office.keyring = Keyring.parse(f"{new_key('k2')},{old}")
+    assert office.receive().request.id == first.request.id
+
+
+def test_what_is_stored_of_the_person_is_sealed_or_hashed(office: Office) -> None:
+    request = office.receive(reason="Anna called us").request
+    row = office.request(request.id)
+    assert open_subject(office.keyring, row) == "1"
+    assert b"c-1" not in (row.subject_sealed or b"")
+    assert "Anna" not in office.payloads()
+
+
+@pytest.mark.parametrize("spelling", ["anna@people.example", " ANNA@People.Example "])
+def test_is_found_by_an_identifier_however_it_is_spelt(office: Office, spelling: str) -> None:
+    request = office.receive().request
+    with office.db.read() as session:
+        assert find_requests(session, office.keyring, "email", spelling) == [request.id]
+        assert find_requests(session, office.keyring, "email", "bert@people.example") == []
+
+
+def _b64(key: bytes) -> str:
+    import base64
+
+    return base64.b64encode(key).decode()

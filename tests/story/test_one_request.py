@@ -1,0 +1,101 @@
+"""One erasure request from POST to completed, every process real: docs/follow-one-request.md as a test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from company_house import PASSWORD, company, eventually
+from sqlalchemy import func, select
+
+from effaced.demo.tables import customers, invoices
+
+
+@pytest.fixture
+def story_url(migrated_url: str) -> str:
+    return migrated_url
+
+
+def test_from_post_to_completed(story_url: str, redis_url: str, tmp_path: Path) -> None:
+    with company(story_url, redis_url, tmp_path) as shop:
+        shop.start_web()
+        shop.start("worker")
+        shop.start("scheduler")
+        person = shop.people[0]
+        with shop.db.read() as session:
+            before = session.execute(select(customers).where(customers.c.id == person)).one()
+            kept = session.execute(select(invoices).where(invoices.c.customer_id == person)).all()
+            others = session.scalar(select(func.count()).select_from(customers)) or 0
+        assert before.payment_ref in shop.vendors.records("payment")
+
+        answer = shop.post(person)
+        assert answer.status_code == 201
+        request_id = answer.json()["id"]
+        eventually(lambda: shop.get(request_id)["status"] == "completed", "the request to be completed")
+
+        told = shop.get(request_id)
+        assert {entry["system"]: entry["status"] for entry in told["entries"]} == {
+            name: "succeeded"
+            for name in ("payment", "crm", "mailing", "files")
+            if name != "crm" or before.crm_ref
+        }
+        assert {entry["verification"] for entry in told["entries"]} == {"confirmed"}
+        with shop.db.read() as session:
+            after = session.execute(select(customers).where(customers.c.id == person)).one()
+            assert after.name != before.name
+            assert after.email != before.email
+            assert session.execute(select(invoices).where(invoices.c.customer_id == person)).all() == kept
+            assert session.scalar(select(func.count()).select_from(customers)) == others
+        assert before.payment_ref not in shop.vendors.records("payment")
+        assert [event["type"] for event in told["events"]][-1] == "ERASURE_COMPLETED"
+        assert before.email not in str(told)
+
+
+def test_an_officer_approves_in_the_console(story_url: str, redis_url: str, tmp_path: Path) -> None:
+    with company(story_url, redis_url, tmp_path) as shop:
+        from effaced.accounts.api_keys import create_api_key
+
+        with shop.db.begin() as session:
+            _, shop.token = create_api_key(session, name="careful", approvals_needed=1, actor="cli")
+        address = shop.start_web()
+        shop.start("worker")
+        shop.start("scheduler")
+        asked = shop.post(shop.people[1]).json()
+        assert asked["status"] == "review"
+
+        with httpx.Client(base_url=address, follow_redirects=True) as officer:
+            page = officer.get("/console/sign-in")
+            officer.post(
+                "/console/sign-in",
+                data={
+                    "email": "officer@company.example",
+                    "password": PASSWORD,
+                    "csrf_token": _csrf(page.text),
+                },
+            )
+            page = officer.get(f"/console/requests/{asked['ref']}")
+            action = re.search(r'action="([^"]*approve[^"]*)"', page.text)
+            assert action is not None
+            officer.post(
+                action.group(1), data={"reason": "Identity checked by phone.", "csrf_token": _csrf(page.text)}
+            )
+        eventually(lambda: shop.get(asked["id"])["status"] == "completed", "the approved request to complete")
+
+
+def test_without_redis_a_drain_is_enough(story_url: str, tmp_path: Path) -> None:
+    nowhere = "redis://127.0.0.1:1/0"
+    with company(story_url, nowhere, tmp_path) as shop:
+        shop.start_web()
+        request_id = shop.post(shop.people[2]).json()["id"]
+        assert shop.get(request_id)["status"] == "running"
+        drained = shop.start("drain")
+        assert drained.wait(60) == 0
+        assert shop.get(request_id)["status"] == "completed"
+
+
+def _csrf(page: str) -> str:
+    found = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
+    assert found is not None
+    return found.group(1)

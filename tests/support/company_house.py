@@ -1,0 +1,214 @@
+"""effaced as it really runs, for stories and faults: the demo company, its vendors, real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+from sqlalchemy import func, select
+
+from effaced import demo
+from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.officers import create_officer
+from effaced.audit.tables import AuditEvent
+from effaced.config import Settings
+from effaced.crypto import new_key
+from effaced.db import Database
+from effaced.demo.company import create_company, fill_company, vendor_records
+from effaced.demo.vendors import DEMO_TOKEN, Vendors
+from effaced.model import OutboxStatus, Role
+from effaced.outbox.tables import OutboxRow
+from effaced.requests.tables import Request
+from effaced.runtime import Runtime
+from effaced.servers import free_port
+
+PASSWORD = "a-long-enough-password"
+PATIENCE = 60.0
+
+
+def eventually(holds: Callable[[], object], what: str) -> None:
+    """Wait until it holds. Fails, with what was waited for, when patience ends."""
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > until:
+            raise AssertionError(f"waited {PATIENCE:.0f} s in vain for: {what}")
+        time.sleep(0.05)
+
+
+@dataclass
+class Company:
+    """The demo company on one database, and the processes that a test starts on it."""
+
+    database_url: str
+    redis_url: str
+    folder: Path
+    vendors: Vendors
+    people: list[int]
+    token: str = ""
+    environ: dict[str, str] = field(default_factory=dict)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.db = Database(self.database_url)
+
+    # --- processes ---
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{arguments[0]}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "effaced", *arguments],
+                env=self.environ, cwd=self.folder, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    def start_web(self) -> str:
+        port = free_port()
+        self.web = self.start("web", "--port", str(port))
+        self.address = f"http://127.0.0.1:{port}"
+        eventually(lambda: _answers(f"{self.address}/readyz"), "the web process to be ready")
+        return self.address
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """As the kernel does it when memory runs out: no warning, children included."""
+        for pid in (*descendants(process.pid), process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.wait(10)
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def close(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.kill(process)
+        self.db.dispose()
+
+    # --- asking for things ---
+
+    def post(self, person: int, **headers: str) -> httpx.Response:
+        return httpx.post(
+            f"{self.address}/api/v1/requests",
+            json={"kind": "erasure", "subject": {"id": str(person)}},
+            headers={"Authorization": f"Bearer {self.token}", **headers},
+            timeout=30,
+        )
+
+    def get(self, request_id: str) -> dict[str, Any]:
+        answer = httpx.get(
+            f"{self.address}/api/v1/requests/{request_id}", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        assert answer.status_code == 200
+        body: dict[str, Any] = answer.json()
+        return body
+
+    # --- looking ---
+
+    def statuses(self) -> set[OutboxStatus]:
+        with self.db.read() as session:
+            return set(session.scalars(select(OutboxRow.status)))
+
+    def entries(self) -> Sequence[OutboxRow]:
+        with self.db.read() as session:
+            return session.scalars(select(OutboxRow)).all()
+
+    def requests(self) -> dict[UUID, str]:
+        with self.db.read() as session:
+            return {row.id: row.status.value for row in session.scalars(select(Request))}
+
+    def all_completed(self, number: int) -> bool:
+        statuses = list(self.requests().values())
+        return len(statuses) == number and set(statuses) == {"completed"}
+
+    def events(self, kind: str) -> int:
+        with self.db.read() as session:
+            return session.scalar(select(func.count()).where(AuditEvent.type == kind)) or 0
+
+    def runtime(self) -> Runtime:
+        known = {
+            name.removeprefix("EFFACED_").lower(): value
+            for name, value in self.environ.items()
+            if name.removeprefix("EFFACED_").lower() in Settings.model_fields
+        }
+        return Runtime(Settings(**known), database=self.db)  # type: ignore[arg-type]
+
+
+@contextmanager
+def company(database_url: str, redis_url: str, folder: Path, **settings: object) -> Iterator[Company]:
+    """A company of forty people whose requests need no approval, ready to be asked to forget them."""
+    with ExitStack() as stack:
+        vendors = stack.enter_context(Vendors())
+        database = Database(database_url)
+        create_company(database.engine)
+        with database.begin() as session:
+            people = fill_company(session, 40)
+            _, token = create_api_key(session, name="shop", approvals_needed=0, actor="cli")
+            create_officer(
+                session,
+                email="officer@company.example",
+                name="Olga",
+                role=Role.OFFICER,
+                password=PASSWORD,
+                actor="cli",
+            )
+        database.dispose()
+        for name, records in vendor_records(people).items():
+            vendors.seed(name, records)
+        where = Path(demo.__file__).parent
+        environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("EFFACED_")},
+            "EFFACED_DATABASE_URL": database_url,
+            "EFFACED_REDIS_URL": redis_url,
+            "EFFACED_KEYS": new_key(),
+            "EFFACED_DATAMAP": str(where / "datamap.yaml"),
+            "EFFACED_RESOLVERS": str(where / "resolvers.yaml"),
+            "EFFACED_DEMO_VENDORS": vendors.base_url,
+            "EFFACED_DEMO_TOKEN": DEMO_TOKEN,
+            "EFFACED_SECURE_COOKIES": "false",
+            "EFFACED_SWEEP_SECONDS": "0.5",
+            **{f"EFFACED_{name.upper()}": str(value) for name, value in settings.items()},
+        }
+        os.environ.update({name: environ[name] for name in ("EFFACED_DEMO_VENDORS", "EFFACED_DEMO_TOKEN")})
+        made = Company(
+            database_url,
+            redis_url,
+            folder,
+            vendors,
+            # Those who take no newsletter: nothing of theirs has to wait for an expiry.
+            [each["id"] for each in people if each["id"] % 4 == 0],
+            token,
+            environ,
+        )
+        stack.callback(made.close)
+        yield made
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that descend from this one, the deepest first."""
+    try:
+        direct = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+    return [each for child in direct for each in (*descendants(child), child)]

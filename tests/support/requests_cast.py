@@ -1,0 +1,134 @@
+"""A tiny company with one table that matters, for tests of the requests room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import select, text
+
+from effaced.accounts.officers import create_officer
+from effaced.accounts.tables import ApiKey, Officer
+from effaced.audit.tables import AuditEvent
+from effaced.crypto import Keyring, new_key
+from effaced.datamap.load import load_map
+from effaced.datamap.plan import plan_erasure
+from effaced.db import Database
+from effaced.deadletters.tables import DeadLetter
+from effaced.model import RequestKind, Role, new_id
+from effaced.outbox.tables import OutboxRow
+from effaced.requests.execute import Executor
+from effaced.requests.intake import Intake, receive
+from effaced.requests.tables import Request
+from effaced.resolvers.noop import NoopResolver
+from effaced.resolvers.registry import Registered, ResolverRegistry
+
+MAP = """
+version: 1
+subject: {table: people, key: id}
+identifiers: {email: email}
+refs:
+  crm_contact: {column: crm}
+tables:
+  people:
+    columns: {id: delete, email: delete, crm: delete}
+"""
+PASSWORD = "a-long-enough-password"
+
+
+class Office:
+    """Anna (1) is known to the CRM, Bert (2) is not; Olga and Otto are officers, Ada audits."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self.db = database
+        self.keyring = Keyring.parse(new_key())
+        with database.begin() as session:
+            session.execute(text("CREATE TABLE people (id integer PRIMARY KEY, email text, crm text)"))
+            for row in ("1, 'Anna@People.example', 'c-1'", "2, 'bert@people.example', NULL"):
+                session.execute(text(f"INSERT INTO people VALUES ({row})"))
+            self.olga, self.otto, self.ada = (
+                create_officer(
+                    session,
+                    email=f"{name}@office.example",
+                    name=name,
+                    role=role,
+                    password=PASSWORD,
+                    actor="cli",
+                )
+                for name, role in (("olga", Role.OFFICER), ("otto", Role.OFFICER), ("ada", Role.AUDITOR))
+            )
+        path = folder / "datamap.yaml"
+        path.write_text(MAP)
+        with database.read() as session:
+            self.plan = plan_erasure(session.connection(), load_map(path))
+        self.registry = ResolverRegistry((Registered("crm", "crm_contact", NoopResolver()),))
+        self.executor = Executor(database, self.keyring, self.plan, self.registry)
+
+    def key(self, approvals: int = 1) -> ApiKey:
+        from effaced.accounts.api_keys import create_api_key
+
+        with self.db.begin() as session:
+            key, _ = create_api_key(session, name=f"key {new_id()}", approvals_needed=approvals, actor="cli")
+            return key
+
+    def receive(
+        self,
+        person: str = "1",
+        *,
+        approvals: int = 1,
+        entered_by: Officer | None = None,
+        reason: str | None = None,
+    ) -> Intake:
+        key = None if entered_by else self.key(approvals)
+        with self.db.begin() as session:
+            return receive(
+                session,
+                self.keyring,
+                self.plan,
+                kind=RequestKind.ERASURE,
+                subject_id=person,
+                api_key=key,
+                entered_by=entered_by.id if entered_by else None,
+                reason=reason,
+            )
+
+    def request(self, request_id: UUID) -> Request:
+        with self.db.read() as session:
+            return session.get_one(Request, request_id)
+
+    def people(self) -> list[int]:
+        with self.db.read() as session:
+            return list(session.scalars(text("SELECT id FROM people ORDER BY id")))
+
+    def entries(self) -> list[OutboxRow]:
+        with self.db.read() as session:
+            return list(session.scalars(select(OutboxRow)))
+
+    def letters(self) -> list[DeadLetter]:
+        with self.db.read() as session:
+            return list(session.scalars(select(DeadLetter)))
+
+    def types(self, request_id: UUID) -> list[str]:
+        with self.db.read() as session:
+            found = select(AuditEvent.type).where(AuditEvent.request_id == request_id).order_by(AuditEvent.id)
+            return list(session.scalars(found))
+
+    def payloads(self) -> str:
+        with self.db.read() as session:
+            return str(list(session.scalars(select(AuditEvent.payload))))
+
+    def break_execution(self) -> None:
+        """From now on nobody can be deleted: a rule of the company's own database says no."""
+        with self.db.begin() as session:
+            if session.get_bind().dialect.name == "sqlite":
+                session.execute(
+                    text("CREATE TRIGGER keep BEFORE DELETE ON people BEGIN SELECT RAISE(ABORT, 'kept'); END")
+                )
+            else:
+                session.execute(text("CREATE TABLE fans (person integer NOT NULL REFERENCES people (id)); "))
+                session.execute(text("INSERT INTO fans VALUES (1)"))
+
+    def mend_execution(self) -> None:
+        with self.db.begin() as session:
+            sqlite = session.get_bind().dialect.name == "sqlite"
+            session.execute(text("DROP TRIGGER keep" if sqlite else "DROP TABLE fans"))

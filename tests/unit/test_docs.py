@@ -1,0 +1,167 @@
+"""The documents say what is there: links, paths, names, settings, commands, tests, events."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from effaced.audit.events import TYPES
+from effaced.cli.main import cli
+from effaced.config import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+STORY = DOCS / "follow-one-request.md"
+GUARANTEES = DOCS / "guarantees.md"
+DECISIONS = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_CODE = re.compile(r"`([^`\n]+)`")
+_DOTTED = re.compile(r"[a-z_]+(\.[A-Za-z_]+)+(\(\))?")
+_FILE = re.compile(r"\.(py|md|yaml|toml|db|ini|lock|svg|png)$")
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::([\w:]+)`")
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks: what stands in them is an example."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The names by which headings are linked to, as GitHub makes them."""
+    return {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        for heading in _HEADING.findall(prose(page))
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for groups in _LINK.findall(prose(page)):
+        link = groups[0] or groups[1]
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_source_file_that_is_named_exists(page: Path) -> None:
+    named = re.findall(r"\b(?:effaced|tests|migrations|templates|static)/[\w/.-]+\.\w+", prose(page))
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
+def test_every_name_in_the_story_is_in_the_code() -> None:
+    """`requests.execute.Executor.attempt` means effaced.requests.execute, its Executor, its attempt."""
+    names = [each for each in _CODE.findall(prose(STORY)) if _DOTTED.fullmatch(each) and not _FILE.search(each)]
+    assert names, "the story names functions"
+    assert [each for each in names if not resolves(each.removesuffix("()"))] == []
+
+
+def resolves(dotted: str) -> bool:
+    parts = dotted.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(["effaced", *parts[:size]]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[size:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+@pytest.mark.parametrize("name", list(Settings.model_fields))
+def test_every_setting_is_in_the_reference_with_its_default(name: str) -> None:
+    page = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| `{PREFIX}{name.upper()}` \|([^|]*)\|", page, re.MULTILINE)
+    assert row is not None
+    field = Settings.model_fields[name]
+    if field.default is None or field.is_required():
+        assert "`" not in row[1]
+    else:
+        assert re.sub(r"[`,]", "", row[1]).strip() == str(field.default).lower().replace("utc", "UTC")
+
+
+def test_the_reference_has_no_setting_that_does_not_exist() -> None:
+    page = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| `{PREFIX}(\w+)` \|", page, re.MULTILINE)
+    assert sorted(rows) == sorted(name.upper() for name in Settings.model_fields)
+
+
+def commands(group: click.Group, above: str = "effaced") -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{above} {name}")
+        else:
+            yield f"{above} {name}", command
+
+
+@pytest.mark.parametrize(("name", "command"), [pytest.param(*each, id=each[0]) for each in commands(cli)])
+def test_every_command_is_in_the_reference_with_its_options(name: str, command: click.Command) -> None:
+    page = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
+    section = re.search(rf"^### `{re.escape(name)}`$(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    options = [option for each in command.params if isinstance(each, click.Option) for option in each.opts]
+    assert [option for option in options if f"`{option}" not in section[1]] == []
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=lambda path: path.stem)
+def test_every_decision_is_listed_by_its_title(decision: Path) -> None:
+    title = decision.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    listed = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    assert f"[{title}]({decision.name})" in listed
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    assert [path.name[:4] for path in DECISIONS] == [f"{n + 1:04}" for n in range(len(DECISIONS))]
+
+
+@pytest.mark.parametrize("type_", sorted(TYPES))
+def test_every_type_of_audit_event_is_explained(type_: str) -> None:
+    glossary = (DOCS / "reference" / "glossary.md").read_text(encoding="utf-8")
+    assert f"| `{type_}` |" in glossary
+
+
+def test_every_guarantee_names_tests_that_exist() -> None:
+    rows = [line for line in prose(GUARANTEES).splitlines() if line.startswith("| ") and "---" not in line]
+    missing = [row for row in rows if not row.startswith("| what holds") and not _TEST.search(row)]
+    assert missing == [], "a guarantee without a test"
+    named = _TEST.findall(prose(GUARANTEES))
+    assert [f"{path}::{test}" for path, test in named if test not in tests_in(path)] == []
+
+
+@cache
+def tests_in(path: str) -> frozenset[str]:
+    if not (ROOT / path).is_file():
+        return frozenset()
+    found = set()
+    for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            members = (each for each in node.body if isinstance(each, ast.FunctionDef))
+            found |= {f"{node.name}::{each.name}" for each in members}
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+    return frozenset(found)
