@@ -55,7 +55,7 @@ class Keyring:
         """Encrypt. `context` (a row's id, say) must be given again to open it."""
         key_id, key = self.keys[0]
         nonce = secrets.token_bytes(12)
-        box = AESGCM(_derive(key, f"seal:{purpose}")).encrypt(nonce, plaintext, context.encode())
+        box = _cipher(key, purpose).encrypt(nonce, plaintext, context.encode())
         name = key_id.encode()
         return _FORMAT + bytes([len(name)]) + name + nonce + box
 
@@ -68,7 +68,7 @@ class Keyring:
         if key is None:
             raise Unavailable(f"EFFACED_KEYS has no key '{key_id}', which this record was sealed with.")
         try:
-            return AESGCM(_derive(key, f"seal:{purpose}")).decrypt(nonce, box, context.encode())
+            return _cipher(key, purpose).decrypt(nonce, box, context.encode())
         except InvalidTag:
             raise Unavailable(f"The record can't be opened: key '{key_id}' is another key today.") from None
 
@@ -102,6 +102,11 @@ def new_key(key_id: str = "k1") -> str:
 def token_hash(token: str) -> str:
     """For random tokens (API keys): long and uniform, so that a plain hash is enough."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _cipher(key: bytes, purpose: str) -> AESGCM:
+    return AESGCM(_derive(key, f"seal:{purpose}"))
 
 
 @lru_cache(maxsize=256)

@@ -142,7 +142,7 @@ def parse_url(url: str | URL) -> URL:
 def is_postgres(bind: Session | Connection | Engine) -> bool:
     """Whether this is PostgreSQL (else it is SQLite)."""
     if isinstance(bind, Session):
-        bind = bind.connection()
+        bind = bind.get_bind()
     return bind.dialect.name == "postgresql"
 
 

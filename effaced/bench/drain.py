@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import statistics
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -41,6 +42,8 @@ def bench_drain(*, entries: int, url: str | None, progress: Callable[[str], None
         stack.callback(database.dispose)
         _require_empty(database)
         keyring = Keyring.parse(new_key())
+        gc.collect()
+        gc.freeze()  # as the worker process does
         rates: dict[str, list[float]] = {"floor": [], "effaced": []}
         for number in range(_ROUNDS):
             for what in rates:

@@ -80,11 +80,12 @@ class AuditQuery:
 def index() -> BaseResponse:
     query, after = AuditQuery.read(request.args), request.args.get("after") or None
     zone, error = runtime().settings.zone, None
+    page: Page[AuditLine] = Page(())
     with runtime().db.read() as session:
         try:
             page = list_events(session, query.filter(session), after=after)
         except Refused as refusal:
-            page, error = Page[AuditLine](()), str(refusal)
+            error = str(refusal)
         refs = refs_of(session, [line.request_id for line in page.items])
         names = names_of(session, [line.actor for line in page.items])
         actors = all_actors(session)

@@ -128,6 +128,9 @@ GLOSSARY: dict[str, Sentence] = {
         "user",
         lambda p, _m: f"An account was created with the role {label(Role(p['role'])).lower()}.",
     ),
+    "OFFICER_DEACTIVATED": Sentence(
+        "quiet", "user", lambda _p, _m: "An account was deactivated; its sessions ended."
+    ),
     "PASSWORD_CHANGED": Sentence(
         "quiet", "lock", lambda _p, _m: "A password was changed; its sessions ended."
     ),

@@ -16,12 +16,12 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.model import OutboxStatus, Verification
 from effaced.outbox.entry import COLUMNS, OutboxEntry, as_entry
-from effaced.outbox.tables import OutboxRow
+from effaced.outbox.tables import outbox
 
 # Statuses stand in these statements as literals: with bound values a generic plan can't use the partial
 # indexes, and claiming would slow down with every finished entry.
 PENDING, IN_FLIGHT, FAILED, SCHEDULED, SUCCEEDED = (
-    literal(status, OutboxRow.status.type, literal_execute=True)
+    literal(status, outbox.c.status.type, literal_execute=True)
     for status in (
         OutboxStatus.PENDING,
         OutboxStatus.IN_FLIGHT,
@@ -30,24 +30,24 @@ PENDING, IN_FLIGHT, FAILED, SCHEDULED, SUCCEEDED = (
         OutboxStatus.SUCCEEDED,
     )
 )
-FRESH: ColumnElement[bool] = (OutboxRow.status == PENDING) & OutboxRow.gate.is_(None)
-GATED: ColumnElement[bool] = OutboxRow.status.in_([PENDING, FAILED, SCHEDULED]) & OutboxRow.gate.is_not(None)
-LEASED: ColumnElement[bool] = OutboxRow.status == IN_FLIGHT
+FRESH: ColumnElement[bool] = (outbox.c.status == PENDING) & outbox.c.gate.is_(None)
+GATED: ColumnElement[bool] = outbox.c.status.in_([PENDING, FAILED, SCHEDULED]) & outbox.c.gate.is_not(None)
+LEASED: ColumnElement[bool] = outbox.c.status == IN_FLIGHT
 
 
 def claim(session: Session, resolver: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
     """Claim up to `limit` due entries of one resolver, oldest first."""
     now = clock.now()
-    mine = OutboxRow.resolver == resolver
-    fresh = _lockable(select(OutboxRow.entry_id, OutboxRow.enqueued_at).where(mine, FRESH), limit).order_by(
-        OutboxRow.enqueued_at, OutboxRow.entry_id
+    mine = outbox.c.resolver == resolver
+    fresh = _lockable(select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, FRESH), limit).order_by(
+        outbox.c.enqueued_at, outbox.c.entry_id
     )
     gated = _lockable(
-        select(OutboxRow.entry_id, OutboxRow.enqueued_at).where(mine, GATED, OutboxRow.gate <= now), limit
-    ).order_by(OutboxRow.gate)
+        select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= now), limit
+    ).order_by(outbox.c.gate)
     both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
     picked = select(both.c.entry_id).order_by(both.c.enqueued_at, both.c.entry_id).limit(limit)
-    return _take(session, OutboxRow.entry_id.in_(picked), now, lease, alone=False)
+    return _take(session, outbox.c.entry_id.in_(picked), now, lease, alone=False)
 
 
 def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[OutboxEntry]:
@@ -58,15 +58,15 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     """
     now = clock.now()
     oldest = _lockable(
-        select(OutboxRow.entry_id).where(OutboxRow.resolver == resolver, LEASED, OutboxRow.gate <= now), 1
-    ).order_by(OutboxRow.gate)
-    return _take(session, OutboxRow.entry_id.in_(oldest), now, lease, alone=True)
+        select(outbox.c.entry_id).where(outbox.c.resolver == resolver, LEASED, outbox.c.gate <= now), 1
+    ).order_by(outbox.c.gate)
+    return _take(session, outbox.c.entry_id.in_(oldest), now, lease, alone=True)
 
 
 def has_crashed(session: Session, resolver: str) -> bool:
     """Whether a lease of this resolver has run out."""
-    overdue = select(OutboxRow.entry_id).where(
-        OutboxRow.resolver == resolver, LEASED, OutboxRow.gate <= clock.now()
+    overdue = select(outbox.c.entry_id).where(
+        outbox.c.resolver == resolver, LEASED, outbox.c.gate <= clock.now()
     )
     return session.execute(overdue.limit(1)).first() is not None
 
@@ -75,13 +75,13 @@ def claim_read_backs(session: Session, resolver: str, *, limit: int, lease: time
     """Claim succeeded entries whose read-back is still to be made. Their status stays what it is."""
     now = clock.now()
     due = _lockable(
-        select(OutboxRow.entry_id).where(OutboxRow.resolver == resolver, OutboxRow.verify_due_at <= now),
+        select(outbox.c.entry_id).where(outbox.c.resolver == resolver, outbox.c.verify_due_at <= now),
         limit,
-    ).order_by(OutboxRow.verify_due_at)
+    ).order_by(outbox.c.verify_due_at)
     taken = session.execute(
-        update(OutboxRow)
-        .where(OutboxRow.entry_id.in_(due), OutboxRow.verification == Verification.DUE)
-        .values(verify_due_at=now + lease, token=OutboxRow.token + 1)
+        update(outbox)
+        .where(outbox.c.entry_id.in_(due), outbox.c.verification == Verification.DUE)
+        .values(verify_due_at=now + lease, token=outbox.c.token + 1)
         .returning(*COLUMNS)
     )
     return [as_entry(row) for row in taken]
@@ -91,10 +91,10 @@ def release(session: Session, entries: list[OutboxEntry]) -> None:
     """Give entries back that were claimed but never called, with their attempt."""
     for entry in entries:
         session.execute(
-            update(OutboxRow)
-            .where(OutboxRow.entry_id == entry.entry_id, LEASED, OutboxRow.token == entry.token)
+            update(outbox)
+            .where(outbox.c.entry_id == entry.entry_id, LEASED, outbox.c.token == entry.token)
             .values(
-                status=OutboxStatus.PENDING, gate=None, attempts=OutboxRow.attempts - 1, claimed_alone=False
+                status=OutboxStatus.PENDING, gate=None, attempts=outbox.c.attempts - 1, claimed_alone=False
             )
         )
 
@@ -106,16 +106,16 @@ def _lockable(statement: Select[*tuple[Any, ...]], limit: int) -> Select[*tuple[
 def _take(
     session: Session, which: ColumnElement[bool], now: datetime, lease: timedelta, *, alone: bool
 ) -> list[OutboxEntry]:
-    returned = case((LEASED & OutboxRow.claimed_alone.is_(False), 1), else_=0)
-    own_crash = case((LEASED & OutboxRow.claimed_alone.is_(True), 1), else_=0)
+    returned = case((LEASED & outbox.c.claimed_alone.is_(False), 1), else_=0)
+    own_crash = case((LEASED & outbox.c.claimed_alone.is_(True), 1), else_=0)
     taken = session.execute(
-        update(OutboxRow)
+        update(outbox)
         .where(which)
         .values(
             status=OutboxStatus.IN_FLIGHT,
-            attempts=OutboxRow.attempts + 1 - returned,
-            crashes=OutboxRow.crashes + own_crash,
-            token=OutboxRow.token + 1,
+            attempts=outbox.c.attempts + 1 - returned,
+            crashes=outbox.c.crashes + own_crash,
+            token=outbox.c.token + 1,
             claimed_alone=alone,
             gate=now + lease,
             last_attempt_at=now,

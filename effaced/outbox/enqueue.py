@@ -68,7 +68,6 @@ def enqueue(
             "operation": operation,
             "total": len(rows),
             "remaining": len(rows),
-            "completed_at": None if rows else now,
         },
     )
     if rows:

@@ -12,7 +12,7 @@ from sqlalchemy import Row
 from effaced.crypto import Keyring
 from effaced.errors import Unavailable
 from effaced.model import OutboxOperation, OutboxStatus, SubjectKey, SubjectRef
-from effaced.outbox.tables import OutboxRow
+from effaced.outbox.tables import outbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,23 @@ class OutboxEntry:
 
 
 COLUMNS = (
-    OutboxRow.entry_id,
-    OutboxRow.request_id,
-    OutboxRow.operation,
-    OutboxRow.resolver,
-    OutboxRow.subject_key_id,
-    OutboxRow.subject_hmac,
-    OutboxRow.ref_kind,
-    OutboxRow.ref_sealed,
-    OutboxRow.status,
-    OutboxRow.attempts,
-    OutboxRow.token,
-    OutboxRow.crashes,
-    OutboxRow.gate,
-    OutboxRow.enqueued_at,
-    OutboxRow.last_attempt_at,
-    OutboxRow.last_error,
-    OutboxRow.times_parked,
+    outbox.c.entry_id,
+    outbox.c.request_id,
+    outbox.c.operation,
+    outbox.c.resolver,
+    outbox.c.subject_key_id,
+    outbox.c.subject_hmac,
+    outbox.c.ref_kind,
+    outbox.c.ref_sealed,
+    outbox.c.status,
+    outbox.c.attempts,
+    outbox.c.token,
+    outbox.c.crashes,
+    outbox.c.gate,
+    outbox.c.enqueued_at,
+    outbox.c.last_attempt_at,
+    outbox.c.last_error,
+    outbox.c.times_parked,
 )
 
 

@@ -129,6 +129,7 @@ class SagaRunner:
         most = min(self._batch_size, limits.concurrency)
         flying: set[asyncio.Task[Result]] = set()
         settled, alone = 0, False
+        settling: asyncio.Task[int] | None = None
         while True:
             over = self._stopping or (until is not None and clock.monotonic() >= until)
             room = rate.allows(most - len(flying))
@@ -142,10 +143,12 @@ class SagaRunner:
                 over = not claimed.entries
             if flying:
                 finished, flying = await _landed(flying)
-                settled += await asyncio.to_thread(self._settle, finished)
+                # One flush is written while the next calls are claimed and made; never two at once.
+                settled += await settling if settling else 0
+                settling = asyncio.create_task(asyncio.to_thread(self._settle, finished))
                 alone = alone and bool(flying)
             elif over:
-                return settled
+                return settled + (await settling if settling else 0)
             else:
                 await asyncio.sleep(rate.wait())
 

@@ -21,11 +21,10 @@ from effaced.audit.append import Record, append
 from effaced.audit.events import ErasureCompleted
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.model import DeadLetterDomain, OutboxOperation, OutboxStatus, Verification
-from effaced.outbox.claim import LEASED
-from effaced.outbox.tables import Operation, OutboxRow
+from effaced.outbox.tables import Operation, operations, outbox
 from effaced.retries.tables import Attempt
 from effaced.saga.decide import Decision
-from effaced.sql import among, insert_rows
+from effaced.sql import among, insert_rows, update_rows
 
 Completed = tuple[UUID, OutboxOperation]
 OnComplete = Callable[[Session, Sequence[Completed]], None]
@@ -48,15 +47,15 @@ def settle(session: Session, decisions: Sequence[Decision], on_complete: OnCompl
 
 
 def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
-    tokens = {
-        row.entry_id: row.token
-        for row in session.execute(
-            select(OutboxRow.entry_id, OutboxRow.token)
-            .where(among(session, OutboxRow.entry_id, [each.entry.entry_id for each in decisions]), LEASED)
-            .order_by(OutboxRow.entry_id)
-            .with_for_update()
-        )
-    }
+    # By primary key alone: with the status in the condition PostgreSQL may walk the index of everything
+    # that was ever in flight since the last vacuum.
+    locked = session.execute(
+        select(outbox.c.entry_id, outbox.c.token, outbox.c.status)
+        .where(among(session, outbox.c.entry_id, [each.entry.entry_id for each in decisions]))
+        .order_by(outbox.c.entry_id)
+        .with_for_update()
+    )
+    tokens = {row.entry_id: row.token for row in locked if row.status is OutboxStatus.IN_FLIGHT}
     return [each for each in decisions if tokens.get(each.entry.entry_id) == each.entry.token]
 
 
@@ -104,8 +103,8 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
         # Nothing personal outlives its use: only a read-back still needs the reference of a success.
         used_up = status is OutboxStatus.SUCCEEDED and verification in (None, Verification.CONFIRMED)
         session.execute(
-            update(OutboxRow)
-            .where(among(session, OutboxRow.entry_id, ids))
+            update(outbox)
+            .where(among(session, outbox.c.entry_id, ids))
             .values(
                 status=status,
                 gate=gate,
@@ -136,22 +135,24 @@ def _count_down(session: Session, live: Sequence[Decision]) -> list[Completed]:
     counters = {
         (row.request_id, row.operation): row.remaining
         for row in session.execute(
-            select(Operation.request_id, Operation.operation, Operation.remaining)
-            .where(among(session, Operation.request_id, {request_id for request_id, _ in done}))
-            .order_by(Operation.request_id, Operation.operation)
+            select(operations.c.request_id, operations.c.operation, operations.c.remaining)
+            .where(among(session, operations.c.request_id, {request_id for request_id, _ in done}))
+            .order_by(operations.c.request_id, operations.c.operation)
             .with_for_update()
         )
     }
-    now = clock.now()
-    alike: dict[tuple[OutboxOperation, int, bool], list[UUID]] = defaultdict(list)
-    for key, number in done.items():
-        alike[(key[1], number, counters[key] == number)].append(key[0])
-    for (operation, number, complete), request_ids in alike.items():
-        session.execute(
-            update(Operation)
-            .where(among(session, Operation.request_id, request_ids), Operation.operation == operation)
-            .values(remaining=Operation.remaining - number, completed_at=now if complete else None)
-        )
+    update_rows(
+        session,
+        Operation,
+        [
+            {
+                "request_id": request_id,
+                "operation": operation,
+                "remaining": counters[request_id, operation] - number,
+            }
+            for (request_id, operation), number in done.items()
+        ],
+    )
     completed = [key for key, number in done.items() if counters[key] == number]
     subjects = {each.entry.request_id: each.entry.subject for each in live}
     append(

@@ -147,7 +147,6 @@ def upgrade() -> None:
         sa.Column("operation", sa.String(length=32), nullable=False),
         sa.Column("total", sa.Integer(), nullable=False),
         sa.Column("remaining", sa.Integer(), nullable=False),
-        sa.Column("completed_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("request_id", "operation", name=op.f("pk_effaced_operations")),
     )
     op.create_table(

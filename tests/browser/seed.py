@@ -216,8 +216,8 @@ def _move_in(database: Database, people: int) -> None:
         session.execute(insert(invoices), [{"customer_id": n, "billed_on": billed} for n in everybody])
 
 
-def fill(house: House, now: datetime) -> None:
-    """Requests in every state there is, over the forty days before `now`."""
+def fill(house: House, now: datetime, *, completed: int = 32) -> None:
+    """Requests in every state, over the forty days before `now`; `completed` of them plain successes."""
     _write_script(house.script, now)
     plot: list[tuple[float, Callable[[], object]]] = []
 
@@ -230,7 +230,7 @@ def fill(house: House, now: datetime) -> None:
     for person in (1, 2):
         executed(39.3, person, reason="Signature compared with the contract.")
     plot += [(39.2 - hours / 24, house.run) for hours in (1, 2, 4, 8, 16, 24, 48, 72, 96)]
-    for n in range(32):
+    for n in range(completed):
         executed(29 - 0.9 * n, 20 + n, by=(house.ada, house.ben)[n % 2])
     for days, person in ((21, 8), (20, 5), (12, 6), (9, 7), (8, 3), (7, 4)):
         executed(days, person, by=house.ben, reason="Checked by telephone.")

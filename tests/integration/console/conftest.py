@@ -36,7 +36,7 @@ _NEXT = re.compile(r'<a class="button" href="([^"]+)" hx-get="[^"]+" hx-target="
 def house(migrated_url: str, tmp_path: Path) -> Iterator[House]:
     """An effaced with a small company, three officers and obedient vendors; once per database."""
     with clock.pretend(NOON):
-        opened = open_house(migrated_url, tmp_path, people=40, zone="UTC")
+        opened = open_house(migrated_url, tmp_path, people=60, zone="UTC")
         yield opened
     opened.runtime.db.dispose()
 

@@ -1,0 +1,207 @@
+"""What failed, and why? And try it again."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+import pytest
+from sqlalchemy import insert, select
+
+from effaced import clock
+from effaced.audit.tables import AuditEvent
+from effaced.deadletters.tables import DeadLetter
+from effaced.errors import ResolverError
+from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, new_id
+from effaced.outbox.tables import OutboxRow
+from tests.browser.seed import House
+from tests.integration.console.conftest import HTMX, Visitor, count_events, ref_of
+
+REASON = "Vendor is back since 14:00."
+_CHOSEN = re.compile(r'<input type="hidden" name="ids" value="([^"]+)">')
+
+
+def fail(house: House, *people: int, vendor: str = "crm") -> list[UUID]:
+    """Requests whose call at the vendor is abandoned; their dead letters."""
+    asked = []
+    for person in people:
+        house.script.answers[vendor, str(person)] = lambda: ResolverError("no", code="http_400")
+        asked.append(house.ask(person))
+        house.approve(asked[-1])
+    house.run()
+    with house.runtime.db.read() as session:
+        return list(
+            session.scalars(
+                select(DeadLetter.id).where(DeadLetter.request_id.in_(asked)).order_by(DeadLetter.id)
+            )
+        )
+
+
+def add_letters(house: House, count: int) -> None:
+    request_id, now = house.ask(50), clock.now()
+    values = {
+        "domain": DeadLetterDomain.EXTERNAL_CALL,
+        "failure_type": "TransientFailure",
+        "error_code": "attempts_exhausted",
+        "request_id": request_id,
+        "resolver": "crm",
+        "subject_key_id": "k1",
+        "subject_hmac": "0" * 64,
+        "status": DeadLetterStatus.PENDING,
+        "retry_count": 0,
+        "max_retries": 2,
+        "context": {},
+        "created_at": now,
+        "updated_at": now,
+        "recommended_action": "",
+        "resolution": "",
+    }
+    with house.runtime.db.begin() as session:
+        session.execute(
+            insert(DeadLetter), [{**values, "id": new_id(), "entry_id": new_id()} for _ in range(count)]
+        )
+
+
+def statuses(house: House) -> list[str]:
+    with house.runtime.db.read() as session:
+        return sorted(status.value for status in session.scalars(select(DeadLetter.status)))
+
+
+def test_a_dead_letter_shows_where_why_since_when_and_what_to_do(house: House, ada: Visitor) -> None:
+    fail(house, 1)
+    page = ada.get("/console/abandoned").text
+    for words in ("crm", "ResolverError", "http_400", "Fix it, then requeue.", "2 Mar 2026, 12:00", "Open"):
+        assert words in page
+
+
+def test_load_more_walks_through_all_letters_once_when_all_are_of_one_moment(
+    house: House, ada: Visitor
+) -> None:
+    add_letters(house, 120)
+    assert len(ada.refs("/console/abandoned")) == 120
+
+
+def test_filters_narrow_by_system_error_and_place(house: House, ada: Visitor) -> None:
+    fail(house, 1, 2)
+    fail(house, 3, vendor="files")
+    expected = {
+        "resolver=crm": 2,
+        "resolver=files": 1,
+        "error=ResolverError": 3,
+        "error=Other": 0,
+        "domain=verification": 0,
+        "status=resolved": 0,
+        "status=all": 3,
+    }
+    assert {query: len(ada.refs(f"/console/abandoned?{query}")) for query in expected} == expected
+
+
+def test_groups_count_by_system_and_error(house: House, ada: Visitor) -> None:
+    fail(house, 1, 2)
+    fail(house, 3, vendor="files")
+    groups = re.findall(
+        r'group-count">(\d+)</span>\s*<span class="group-name">(\w+)', ada.get("/console/abandoned").text
+    )
+    assert groups == [("2", "crm"), ("1", "files")]
+
+
+def test_before_a_requeue_the_count_and_the_choice_are_shown(house: House, ada: Visitor) -> None:
+    first, second = fail(house, 1, 2)
+    page = ada.post("/console/abandoned/confirm", {"ids": [str(first), str(second)], "selected": "1"}).text
+    assert "Requeue 2 dead letters?" in page
+    assert "chosen one by one" in page
+    assert sorted(_CHOSEN.findall(page)) == sorted([str(first), str(second)])
+    assert statuses(house) == ["pending", "pending"]
+
+
+def test_all_that_match_a_filter_are_confirmed_in_its_words(house: House, ada: Visitor) -> None:
+    crm = fail(house, 1, 2)
+    fail(house, 3, vendor="files")
+    page = ada.post("/console/abandoned/confirm", {"resolver": "crm", "all": "1"}).text
+    assert "all dead letters that are open, at crm" in page
+    assert sorted(_CHOSEN.findall(page)) == sorted(str(each) for each in crm)
+
+
+def test_a_single_one_is_requeued_by_its_button(house: House, ada: Visitor) -> None:
+    first, _second = fail(house, 1, 2)
+    page = ada.post("/console/abandoned/confirm", {"only": str(first)}).text
+    assert "Requeue 1 dead letter?" in page
+    assert _CHOSEN.findall(page) == [str(first)]
+
+
+def test_nothing_chosen_is_said_so(house: House, ada: Visitor) -> None:
+    fail(house, 1)
+    assert "Nothing was chosen" in ada.post("/console/abandoned/confirm", {"selected": "1"}).text
+
+
+def test_requeueing_tries_the_call_again_and_tells_what_became_of_each(house: House, ada: Visitor) -> None:
+    letters = fail(house, 1, 2)
+    page = ada.post(
+        "/console/abandoned/requeue", {"ids": [str(each) for each in letters], "reason": REASON}
+    ).text
+    assert "2 of 2 requeued" in page
+    assert statuses(house) == ["replaying", "replaying"]
+    with house.runtime.db.read() as session:
+        crm = session.scalars(select(OutboxRow.status).where(OutboxRow.resolver == "crm")).all()
+    assert set(crm) == {OutboxStatus.PENDING}
+
+
+def test_a_requeue_leaves_an_event_per_call_and_one_for_the_action(house: House, ada: Visitor) -> None:
+    letters = fail(house, 1, 2)
+    ada.post("/console/abandoned/requeue", {"ids": [str(each) for each in letters], "reason": REASON})
+    assert count_events(house, "ERASURE_REQUEUED") == 2
+    with house.runtime.db.read() as session:
+        bulk = session.scalars(select(AuditEvent).where(AuditEvent.type == "BULK_REQUEUE")).one()
+    assert (bulk.actor, bulk.payload["chosen"], bulk.payload["requeued"]) == (f"officer:{house.ada.id}", 2, 2)
+
+
+def test_what_somebody_else_has_requeued_is_left_alone_and_named(house: House, ada: Visitor) -> None:
+    first, second = fail(house, 1, 2)
+    ada.post("/console/abandoned/requeue", {"ids": [str(first)], "reason": REASON})
+    page = ada.post("/console/abandoned/requeue", {"ids": [str(first), str(second)], "reason": REASON}).text
+    assert "1 of 2 requeued" in page
+    assert "Left alone" in page
+    assert count_events(house, "ERASURE_REQUEUED") == 2
+
+
+def test_a_requeue_without_a_reason_changes_nothing_and_keeps_the_choice(house: House, ada: Visitor) -> None:
+    (letter,) = fail(house, 1)
+    answer = ada.post(
+        "/console/abandoned/requeue", {"ids": [str(letter)], "reason": " ", "words": "chosen one by one"}
+    )
+    assert answer.status_code == 422
+    assert "The reason is missing." in answer.text
+    assert _CHOSEN.findall(answer.text) == [str(letter)]
+    assert statuses(house) == ["pending"]
+
+
+def test_in_htmx_the_results_take_the_place_of_the_form(house: House, ada: Visitor) -> None:
+    (letter,) = fail(house, 1)
+    answer = ada.post("/console/abandoned/requeue", {"ids": [str(letter)], "reason": REASON}, headers=HTMX)
+    assert answer.text.strip().startswith('<section id="confirm"')
+    assert "1 of 1 requeued" in answer.text
+
+
+def test_at_most_500_are_requeued_at_once_and_that_is_said(house: House, ada: Visitor) -> None:
+    add_letters(house, 503)
+    page = ada.post("/console/abandoned/confirm", {"all": "1"}).text
+    assert len(_CHOSEN.findall(page)) == 500
+    assert "503 match, but at most 500 can be requeued at once: the oldest 500 are." in page
+
+
+@pytest.mark.parametrize("ids", [["not-an-id"], ["' OR 1=1"]])
+def test_ids_that_are_none_are_refused(ada: Visitor, ids: list[str]) -> None:
+    assert ada.post("/console/abandoned/requeue", {"ids": ids, "reason": REASON}).status_code == 422
+
+
+def test_a_replay_that_ends_well_closes_the_letter_and_the_request(house: House, ada: Visitor) -> None:
+    (letter,) = fail(house, 1)
+    house.script.answers.clear()
+    ada.post("/console/abandoned/requeue", {"ids": [str(letter)], "reason": REASON})
+    house.run()
+    assert statuses(house) == ["resolved"]
+    assert "Nothing is abandoned" in ada.get("/console/abandoned").text
+    (ref,) = ada.refs("/console/abandoned?status=resolved")
+    with house.runtime.db.read() as session:
+        assert ref == ref_of(house, session.get_one(DeadLetter, letter).request_id)
+    assert "Completed" in ada.get(f"/console/requests/{ref}").text

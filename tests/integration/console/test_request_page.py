@@ -1,0 +1,213 @@
+"""What happened to this person's request?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+from sqlalchemy import func, select, update
+
+from effaced import clock
+from effaced.audit.tables import Note
+from effaced.errors import ResolverError
+from effaced.model import RequestStatus
+from effaced.requests.tables import Request
+from tests.browser.seed import House, orders
+from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events, ref_of, seated, status_of
+
+REASON = "Passport seen at the counter."
+
+
+def show(visitor: Visitor, house: House, request_id: object) -> str:
+    return visitor.get(f"/console/requests/{ref_of(house, request_id)}").text  # type: ignore[arg-type]
+
+
+def words(page: str) -> str:
+    """The page as it is read: tags gone, spaces single."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+
+
+def test_before_approval_the_plan_says_what_would_happen(house: House, ada: Visitor) -> None:
+    page = words(show(ada, house, house.ask(3)))
+    assert "orders 4 Deleted" in page
+    assert "invoices 1 Retained" in page
+    assert "billed_on tax law, ten years" in page
+    assert "customers 1 Anonymised" in page
+    assert "Systems to be called crm files mailing payment" in page
+    assert "This changes 5 rows in 2 tables at once and calls 4 external systems." in page
+
+
+def test_looking_at_the_plan_changes_nothing(house: House, ada: Visitor) -> None:
+    show(ada, house, house.ask(3))
+    with house.runtime.db.read() as session:
+        assert session.scalar(select(func.count()).where(orders.c.customer_id == 3)) == 4
+
+
+def test_the_next_action_is_named(house: House, ada: Visitor) -> None:
+    assert "An officer has to approve." in show(ada, house, house.ask(1))
+
+
+def test_approving_executes_and_leads_back_to_the_page(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    path = f"/console/requests/{ref_of(house, request_id)}"
+    answer = ada.post(f"{path}/approve", {"reason": REASON})
+    assert (answer.status_code, answer.location) == (303, path)
+    assert status_of(house, request_id) is RequestStatus.RUNNING
+    page = ada.get(path).text
+    assert "Approved and executed in the own database." in page
+    assert REASON in page
+
+
+def test_approving_without_a_reason_changes_nothing_and_says_so(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    answer = ada.post(f"/console/requests/{ref_of(house, request_id)}/approve", {"reason": "  "})
+    assert answer.status_code == 422
+    assert "The reason is missing." in answer.text
+    assert status_of(house, request_id) is RequestStatus.REVIEW
+    assert count_events(house, "REQUEST_APPROVED") == 0
+
+
+def test_what_was_typed_is_kept_when_it_is_refused(house: House, ada: Visitor) -> None:
+    long = "because " * 300
+    answer = ada.post(f"/console/requests/{ref_of(house, house.ask(1))}/approve", {"reason": long})
+    assert answer.status_code == 422
+    assert long in answer.text
+
+
+def test_a_refused_approval_in_htmx_is_the_form_with_its_error(house: House, ada: Visitor) -> None:
+    answer = ada.post(
+        f"/console/requests/{ref_of(house, house.ask(1))}/approve", {"reason": ""}, headers=HTMX
+    )
+    assert answer.status_code == 422
+    assert answer.text.strip().startswith('<section id="approve"')
+    assert 'aria-invalid="true"' in answer.text
+
+
+def test_an_approval_in_htmx_brings_the_request_anew_and_a_toast(house: House, ada: Visitor) -> None:
+    answer = ada.post(
+        f"/console/requests/{ref_of(house, house.ask(1))}/approve", {"reason": REASON}, headers=HTMX
+    )
+    assert answer.headers["HX-Retarget"] == "#request"
+    assert answer.text.strip().startswith('<div id="request"')
+    assert json.loads(answer.headers["HX-Trigger"])["toast"]["text"].startswith("Approved and executed")
+
+
+def test_a_second_click_finds_the_request_approved_already(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    house.approve(request_id, by=house.ben)
+    path = f"/console/requests/{ref_of(house, request_id)}"
+    answer = ada.post(f"{path}/approve", {"reason": REASON})
+    assert answer.location == path
+    assert "this needs it to be review" in ada.get(path).text
+
+
+def test_of_two_approvals_the_first_leaves_the_request_waiting(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1, key=house.two_eyes)
+    path = f"/console/requests/{ref_of(house, request_id)}"
+    ada.post(f"{path}/approve", {"reason": REASON})
+    page = ada.get(path).text
+    assert status_of(house, request_id) is RequestStatus.REVIEW
+    assert "You have approved this request. The next approval is another officer&#39;s." in page
+    assert f"{path}/approve" not in page
+
+
+def test_nobody_is_offered_to_approve_what_they_entered(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    with house.runtime.db.begin() as session:
+        session.execute(update(Request).where(Request.id == request_id).values(entered_by=house.ada.id))
+    page = show(ada, house, request_id)
+    assert "You entered this request, so somebody else has to approve it." in page
+    assert "/approve" not in page
+
+
+def test_a_failure_of_the_own_database_is_told_and_not_hidden(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    with house.runtime.db.begin() as session:
+        session.execute(update(Request).where(Request.id == request_id).values(subject_sealed=None))
+    ref = ref_of(house, request_id)
+    ada.post(f"/console/requests/{ref}/approve", {"reason": REASON})
+    page = words(ada.get(f"/console/requests/{ref}").text)
+    assert "the own database could not be changed" in page
+    assert "Own database Blocked failed; nothing was changed" in page
+
+
+# --- afterwards ---
+
+
+def test_the_story_is_told_in_order_and_in_plain_words(house: House, ada: Visitor) -> None:
+    house.script.answers["crm", "1"] = lambda: ResolverError("no", code="http_400")
+    request_id = house.ask(1, reason="Asked by letter.")
+    with clock.pretend(NOON + timedelta(hours=1)):
+        house.approve(request_id, reason=REASON)
+    with clock.pretend(NOON + timedelta(hours=2)):
+        house.run()
+    page = words(show(ada, house, request_id))
+    told = [
+        "Erasure request received, due by 2 Apr 2026. Needs 1 approval.",
+        "Asked by letter.",
+        "Approved (1 of 1).",
+        REASON,
+        "Own database changed: 3 rows in 2 tables. 4 external calls queued.",
+        "Try 1 at crm failed: ResolverError",
+        "crm was abandoned after 1 try (ResolverError, http_400).",
+        "A dead letter was opened: external call, ResolverError.",
+        "files was asked again: the data is gone.",
+    ]
+    places = [page.find(sentence) for sentence in told]
+    assert -1 not in places, told[places.index(-1)]
+    assert places == sorted(places)
+
+
+def test_an_erased_note_leaves_a_gap_that_is_named(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    house.approve(request_id, reason=REASON)
+    with house.runtime.db.begin() as session:
+        session.execute(update(Note).values(text_sealed=None))
+    page = show(ada, house, request_id)
+    assert REASON not in page
+    assert "(what was written here has been erased)" in page
+
+
+def test_the_calls_show_attempts_errors_and_read_backs(house: House, ada: Visitor) -> None:
+    house.script.answers["crm", "1"] = lambda: ResolverError("no", code="http_400")
+    house.script.still_there.add(("files", "1"))
+    request_id = house.ask(1)
+    house.approve(request_id)
+    house.run()
+    page = words(show(ada, house, request_id))
+    assert "crm Abandoned – 1 of 8 – ResolverError –" in page
+    assert "files Done Erased 1 of 8 – – Still present" in page
+    assert "External systems Blocked 3 of 4 done, 1 abandoned" in page
+
+
+def test_a_request_that_can_still_move_polls_and_a_completed_one_does_not(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    house.approve(request_id)
+    assert "data-poll" in show(ada, house, request_id)
+    house.run()
+    assert status_of(house, request_id) is RequestStatus.COMPLETED
+    assert "data-poll" not in show(ada, house, request_id)
+
+
+def test_a_poll_is_answered_with_nothing_until_something_has_changed(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    house.approve(request_id)
+    poll = re.findall(r'hx-get="([^"]+)" hx-trigger="poll"', show(ada, house, request_id))[0]
+    assert ada.get(poll, headers=HTMX).status_code == 204
+    house.run()
+    answer = ada.get(poll, headers=HTMX)
+    assert answer.status_code == 200
+    assert answer.text.lstrip().startswith('<div id="live"')
+    assert '<div id="rest" class="stack" hx-swap-oob="true">' in answer.text
+
+
+def test_a_ref_is_found_in_small_letters_too(house: House, ada: Visitor) -> None:
+    assert ada.get(f"/console/requests/{ref_of(house, house.ask(1)).lower()}").status_code == 200
+
+
+def test_nothing_personal_is_on_the_page(house: House, visitor: Callable[[], Visitor]) -> None:
+    page = show(seated(visitor(), house.ben), house, house.ask(7))
+    assert "Person 7" not in page
+    assert "p7@example.com" not in page

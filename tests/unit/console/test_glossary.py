@@ -1,0 +1,131 @@
+"""Every type of event has a sentence, and every state a word."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+
+import pytest
+
+from effaced import model
+from effaced.audit import events
+from effaced.console.glossary import GLOSSARY, tell
+from effaced.console.words import BADGES, LABELS, label
+from effaced.model import (
+    DeadLetterDomain,
+    OutboxOperation,
+    RequestKind,
+    Role,
+    StepOutcome,
+    new_id,
+)
+from effaced.requests.read import Blocker
+
+NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+HASH = "0" * 64
+CAST: list[tuple[events.Event, str]] = [
+    (
+        events.RequestReceived(kind=RequestKind.ERASURE, approvals_needed=2, due_at=NOON, datamap_hash=HASH),
+        "Erasure request received, due by 2 Mar 2026. Needs 2 approvals.",
+    ),
+    (events.RequestRepeated(), "The same person asked again; answered with this request."),
+    (events.RequestApproved(approvals_given=1, approvals_needed=2), "Approved (1 of 2)."),
+    (
+        events.LocalErasureExecuted(
+            datamap_hash=HASH,
+            tables=(
+                events.LocalTableErased(table="orders", action="deleted", rows=3),
+                events.LocalTableErased(table="invoices", action="retained", rows=9),
+            ),
+            retained=(),
+            external_calls=1,
+            without_reference=(),
+        ),
+        "Own database changed: 3 rows in 1 table. 1 external call queued.",
+    ),
+    (
+        events.LocalExecutionFailed(error="IntegrityError", attempts=1),
+        "Changing the own database failed (IntegrityError), after 1 try.",
+    ),
+    (events.ExecutionRequeued(), "The change of the own database is to be tried again."),
+    (events.StepSucceeded(resolver="crm", outcome=StepOutcome.ERASED, attempts=1), "crm erased the data."),
+    (
+        events.StepSucceeded(
+            resolver="crm", outcome=StepOutcome.RETAINED, attempts=1, retained_basis="tax_law"
+        ),
+        "crm keeps the data for a legal reason (tax_law).",
+    ),
+    (
+        events.StepFailed(resolver="crm", error="TransientFailure", code="attempts_exhausted", attempts=8),
+        "crm was abandoned after 8 tries (TransientFailure, attempts_exhausted).",
+    ),
+    (
+        events.ExpiryScheduled(resolver="mailing", until=NOON, slips=1, prior_attempts=1),
+        "mailing will let the data go by 2 Mar 2026, 12:00. The date has moved 1 time.",
+    ),
+    (events.ExternallyVerified(resolver="crm"), "crm was asked again: the data is gone."),
+    (events.ExternalVerificationFailed(resolver="crm"), "crm was asked again: the data is still there."),
+    (
+        events.Requeued(resolver="crm", prior_attempts=8, prior_error="TransientFailure"),
+        "crm is to be tried again, with a full set of tries.",
+    ),
+    (events.BulkRequeued(chosen=3, requeued=2), "Requeued 2 of 3 chosen dead letters."),
+    (events.ErasureCompleted(operation=OutboxOperation.ERASE), "Completed: every step has ended well."),
+    (
+        events.DeadLetterOpened(
+            dead_letter_id=new_id(), domain=DeadLetterDomain.VERIFICATION, error="StillPresent"
+        ),
+        "A dead letter was opened: verification, StillPresent.",
+    ),
+    (
+        events.OfficerCreated(officer_id=new_id(), role=Role.AUDITOR),
+        "An account was created with the role auditor.",
+    ),
+    (events.OfficerDeactivated(officer_id=new_id()), "An account was deactivated; its sessions ended."),
+    (events.PasswordChanged(officer_id=new_id()), "A password was changed; its sessions ended."),
+    (events.SignedIn(officer_id=new_id()), "Signed in."),
+    (
+        events.SignInRefused(officer_id=None, why="unknown_officer"),
+        "A sign-in was refused: no officer has that address.",
+    ),
+    (
+        events.ApiKeyCreated(api_key_id=new_id(), approvals_needed=0),
+        "An API key was created; its requests need 0 approvals.",
+    ),
+    (events.ApiKeyRevoked(api_key_id=new_id()), "An API key was revoked."),
+    (events.SubjectSearched(kind="email", found=1), "Looked a person up by email: 1 request found."),
+    (events.AuditExported(format="csv", events_up_to=1234), "Exported the trail as csv, up to event 1,234."),
+]
+
+
+def moment(at: datetime) -> str:
+    return f"{at.day} {at:%b %Y, %H:%M}"
+
+
+@pytest.mark.parametrize(("event", "sentence"), CAST, ids=lambda value: getattr(value, "type", ""))
+def test_an_event_is_told_in_plain_words(event: events.Event, sentence: str) -> None:
+    _, told = tell(event.type, event.model_dump(mode="json", exclude_none=True), moment)
+    assert told == sentence
+
+
+def test_every_type_of_event_has_a_sentence_and_an_example_here() -> None:
+    ours = {name for name, event in events.TYPES.items() if event.__module__ == events.__name__}
+    assert set(GLOSSARY) == ours
+    assert {event.type for event, _ in CAST} == ours
+
+
+@pytest.mark.parametrize("event_type", ["FROM_THE_FUTURE", "REQUEST_APPROVED"])
+def test_an_event_this_version_does_not_understand_is_named_and_not_hidden(event_type: str) -> None:
+    _, told = tell(event_type, {"unknown": 1}, moment)
+    assert told == event_type.replace("_", " ").capitalize() + "."
+
+
+def test_every_state_has_a_word() -> None:
+    shown = [
+        member
+        for words in vars(model).values()
+        if isinstance(words, type) and issubclass(words, StrEnum) and words not in (StrEnum, OutboxOperation)
+        for member in words
+    ]
+    assert [member for member in shown if member not in BADGES and member not in LABELS] == []
+    assert [member for member in Blocker if not label(member)] == []
