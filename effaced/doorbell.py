@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from sqlalchemy import event
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, SessionTransaction
 
 from effaced.log import get_logger
 
@@ -38,16 +38,18 @@ def ring(resolvers: Iterable[str]) -> None:
 
 def ring_after_commit(session: Session, resolvers: Iterable[str]) -> None:
     """Ring once this session has committed; a rollback rings nothing."""
-    waiting = session.info.setdefault(_PENDING, set())
-    if not waiting:
-        event.listen(session, "after_commit", _ring_pending, once=True)
-        event.listen(session, "after_soft_rollback", _forget, once=True)
-    waiting.update(resolvers)
+    session.info.setdefault(_PENDING, set()).update(resolvers)
 
 
+@event.listens_for(Session, "after_commit")
 def _ring_pending(session: Session) -> None:
-    ring(session.info.pop(_PENDING, set()))
+    # The release of a savepoint is no commit: others can't see anything yet.
+    if not session.in_nested_transaction():
+        ring(session.info.pop(_PENDING, ()))
 
 
-def _forget(session: Session, _previous: object) -> None:
-    session.info.pop(_PENDING, None)
+@event.listens_for(Session, "after_soft_rollback")
+def _forget(session: Session, previous: SessionTransaction) -> None:
+    # Of an undone savepoint a ring may be left over; it finds nothing and does no harm.
+    if not previous.nested:
+        session.info.pop(_PENDING, None)

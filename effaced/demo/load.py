@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import httpx
+from sqlalchemy import text
 
 from effaced import clock
 from effaced.accounts.api_keys import create_api_key
@@ -49,6 +50,12 @@ class Scene:
     tries: int = 1
 
 
+# Accounting has frozen this customer's record by a rule in the database, and told nobody.
+FROZEN = 1096
+_FREEZE = f"""
+    CREATE TRIGGER frozen_by_accounting BEFORE UPDATE ON customers WHEN OLD.id = {FROZEN}
+    BEGIN SELECT RAISE(ABORT, 'record is frozen'); END
+"""
 # People whose number divides by four take no newsletter: nothing of theirs waits for the mailing list.
 SCENES = (
     *(Scene(1000 + 4 * number, 41 - 2.7 * number, approved_after=1.2) for number in range(1, 14)),
@@ -63,6 +70,7 @@ SCENES = (
     Scene(1080, 5, 0.7, "files", "rejects", (("status", 422),)),
     Scene(1084, 4, 0.9, "payment", "rejects"),
     Scene(1088, 8, 0.6, "crm", "lies"),
+    Scene(FROZEN, 1.5, 0.3),  # approved, but the company's own database refuses
     Scene(1092, 0.6, 0.588, "crm", "down", tries=6),  # still trying, with growing pauses
 )
 
@@ -89,6 +97,7 @@ class Demo:
         create_company(self._runtime.db.engine)
         with self._runtime.db.begin() as session:
             fill_company(session, PEOPLE)
+            session.execute(text(_FREEZE))
             team = [
                 create_officer(session, email=email, name=name, role=role, password=PASSWORD, actor="cli")
                 for email, name, role in _TEAM

@@ -23,9 +23,14 @@ _DRAIN = "effaced.worker.jobs.drain"
 _ENOUGH = 100
 
 
-def connect(url: str) -> Redis:
-    """A connection that answers in bounded time, also when nobody is there."""
-    return Redis.from_url(url, socket_connect_timeout=2, health_check_interval=30)
+def connect(url: str, *, answer_within: float | None = None) -> Redis:
+    """A connection that is made or given up in bounded time.
+
+    Whoever rings must not wait for a Redis that has gone silent; a worker waits for jobs as long as it takes.
+    """
+    return Redis.from_url(
+        url, socket_connect_timeout=2, socket_timeout=answer_within, health_check_interval=30
+    )
 
 
 class RqBell:
@@ -33,7 +38,7 @@ class RqBell:
 
     def __init__(self, settings: Settings) -> None:
         assert settings.redis_url is not None
-        self._queue = Queue(QUEUE, connection=connect(settings.redis_url))
+        self._queue = Queue(QUEUE, connection=connect(settings.redis_url, answer_within=2))
         # RQ's own deadline is a last resort; the job bounds itself well before.
         self._timeout = settings.drain_seconds + settings.lease_seconds
 

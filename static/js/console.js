@@ -60,23 +60,28 @@
 
   // --- focus: what a swap takes away gives it to what came in its place ---
 
+  let asking = null; // the part that asked while it had the focus; its button may be disabled by now
   let before = null;
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    asking = event.detail.elt.contains(document.activeElement) ? event.detail.elt : null;
+  });
 
   document.addEventListener("htmx:beforeSwap", (event) => {
     const target = event.detail.target;
-    before = target.contains(document.activeElement)
-      ? { row: target.id === "more" ? target.previousElementSibling : null, id: target.id }
-      : null;
+    const goes = target.contains(document.activeElement) || (asking && target.contains(asking));
+    before = goes ? { id: target.id, row: target.id === "more" ? target.previousElementSibling : null } : null;
   });
 
   document.addEventListener("htmx:afterSettle", () => {
     const lost = document.activeElement === document.body || document.activeElement === null;
-    if (!before || !lost) return;
-    const next = before.row
-      ? before.row.nextElementSibling?.querySelector("a, input, button")
-      : document.querySelector(`#${before.id} [aria-invalid], #${before.id} [data-focus], [data-focus]`);
-    next?.focus();
-    before = null;
+    if (before && lost) {
+      const next = before.row
+        ? before.row.nextElementSibling?.querySelector("a, input, button")
+        : document.querySelector(`#${before.id} [aria-invalid], #${before.id} [data-focus]`);
+      next?.focus();
+    }
+    before = asking = null;
   });
 
   // --- choosing rows ---

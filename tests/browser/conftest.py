@@ -118,6 +118,7 @@ def desk_at(chromium: Browser) -> Iterator[Callable[..., Desk]]:
 
 
 def _keep(desk: Desk, message: ConsoleMessage) -> None:
-    # A 4xx that a test provokes is reported as a failed load; anything else is our mistake.
-    if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+    # An error status that a test provokes is reported by browser and htmx; anything else is our mistake.
+    provoked = message.text.startswith(("Failed to load resource", "Response Status Error Code"))
+    if message.type in ("error", "warning") and not provoked:
         desk.complaints.append(message.text)

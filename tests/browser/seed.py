@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -147,8 +148,9 @@ class House:
             approve(session, self.runtime.executor, request_id, by=officer, reason=reason)
 
     def run(self) -> None:
-        """Let the runner do all that is due now."""
-        asyncio.run(self.runtime.runner().run_once())
+        """Let the runner do all that is due. In a thread: where a browser is, a loop is running already."""
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(self.runtime.runner().run_once())).result()
 
 
 def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe/Berlin") -> House:

@@ -29,10 +29,6 @@ def tab_to(page: Page, selector: str, most: int = 60) -> None:
     raise AssertionError(f"{selector} can't be reached by Tab")
 
 
-def focused(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
-
-
 # --- by keyboard ---
 
 
@@ -49,7 +45,8 @@ def test_a_request_is_approved_by_keyboard_alone(site: Site, desk_at: Open) -> N
     desk.page.keyboard.press("Enter")
     expect(desk.page.locator("#toasts")).to_contain_text("Approved and executed")
     assert status_of(site.house, request_id) is RequestStatus.RUNNING
-    assert "data-focus" in focused(desk.page), "the focus is on what came, not lost with what went"
+    expect(desk.page.locator("h1")).to_be_focused()
+    expect(desk.page.locator(".story")).to_contain_text("Approved (1 of 1).")
 
 
 def test_the_skip_link_is_first_and_leads_past_the_navigation(filled_site: Site, desk_at: Open) -> None:
@@ -126,7 +123,8 @@ def test_a_person_is_found_and_what_was_typed_is_nowhere(site: Site, desk_at: Op
     expect(desk.page.locator("tbody a.ref")).to_have_text(ref)
     assert "p1" not in desk.page.url
     stored = desk.page.evaluate("() => JSON.stringify([{...localStorage}, {...sessionStorage}])")
-    assert stored == "[{},{}]"
+    assert "p1@example.com" not in stored
+    assert ref not in stored
 
 
 def test_requeueing_shows_what_became_of_each(site: Site, desk_at: Open) -> None:
@@ -138,7 +136,7 @@ def test_requeueing_shows_what_became_of_each(site: Site, desk_at: Open) -> None
     selected = desk.page.get_by_role("button", name="Requeue selected")
     expect(selected).to_be_disabled()
     desk.page.get_by_label("Choose crm").check()
-    expect(selected).to_have_text("Requeue selected(1)", use_inner_text=False)
+    expect(selected).to_have_accessible_name("Requeue selected (1)")
     selected.click()
     desk.page.get_by_label("Reason").fill("The vendor is back.")
     desk.page.get_by_role("button", name="Requeue 1").click()

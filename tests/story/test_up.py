@@ -37,9 +37,9 @@ def test_starts_the_demo_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         assert re.search(r"Sign in\s+officer@demo\.example\s+/\s+\S+", text)
         assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
         assert states(f"sqlite:///{tmp_path / 'demo' / 'effaced.db'}") == {
-            *{RequestStatus.REVIEW, RequestStatus.RUNNING, RequestStatus.COMPLETED},
+            *{RequestStatus.REVIEW, RequestStatus.APPROVED, RequestStatus.RUNNING, RequestStatus.COMPLETED},
             *{OutboxStatus.SUCCEEDED, OutboxStatus.SCHEDULED, OutboxStatus.ABANDONED, OutboxStatus.FAILED},
-            *{DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.VERIFICATION},
+            *DeadLetterDomain,
         }
         family = descendants(up.pid)
         assert len(family) >= 5
