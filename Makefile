@@ -43,7 +43,7 @@ check: setup-dev ## Lint, formatting, types, and who imports whom.
 
 drill: setup-dev ## Run the long tests with their full counts.
 	$(HEADING) "Drills"
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m drill $(ARGS) $(TESTS)
+	@EFFACED_EXAMPLES=2000 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "drill or property" $(ARGS) $(TESTS)
 
 browser: ## Get chromium for the browser tests where apt-get can.
 	@if command -v "$${EFFACED_CHROMIUM:-chromium}" >/dev/null; then exit 0; fi; \

@@ -7,6 +7,7 @@ shown: it may be a password.
 from __future__ import annotations
 
 import os
+import tomllib
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -111,8 +112,11 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        path = Path(os.environ.get("EFFACED_CONFIG", "effaced.toml"))
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, path)
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, _file())
+
+
+def _file() -> Path:
+    return Path(os.environ.get("EFFACED_CONFIG", "effaced.toml"))
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -131,6 +135,17 @@ def load_settings(**overrides: Any) -> Settings:
         ) from None
     except ValueError as error:  # the TOML itself does not parse; its message names line and column only
         raise ConfigurationError(f"effaced.toml: {error}") from None
+
+
+def is_set(name: str) -> bool:
+    """Whether somebody has given this setting a value, in the environment or in the file."""
+    if os.environ.get(f"{PREFIX}{name.upper()}"):
+        return True
+    path = _file()
+    try:
+        return name in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False  # load_settings says what is wrong with it
 
 
 def unknown_variables(environ: dict[str, str]) -> list[str]:

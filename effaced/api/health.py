@@ -67,10 +67,10 @@ def _database(runtime: Runtime) -> None:
 def _redis(runtime: Runtime) -> str:
     url = runtime.settings.redis_url
     if url is None:
-        return "not configured; `effaced drain` or the scheduler's sweep does the work"
+        return "not configured; `effaced drain` does the work"
     try:
         with closing(redis.Redis.from_url(url, socket_timeout=1, socket_connect_timeout=1)) as client:
             client.ping()
     except (redis.RedisError, OSError, ValueError):
-        return "does not answer; the scheduler's sweep does the work meanwhile"
+        return "does not answer; what is due waits in the database until it is back"
     return _OK

@@ -16,7 +16,7 @@ import httpx
 from effaced import demo, log
 from effaced import migrate as migrations
 from effaced.cli.supervise import Child, Supervisor
-from effaced.config import Settings, load_settings
+from effaced.config import Settings, is_set, load_settings
 from effaced.crypto import new_key
 from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
 from effaced.demo.vendors import DEMO_TOKEN
@@ -85,11 +85,11 @@ def _environment(folder: Path, redis_url: str, with_demo: bool) -> dict[str, str
         "EFFACED_SECURE_COOKIES": "false",
         "EFFACED_LOG_FORMAT": "text",
     }
-    if with_demo or "EFFACED_KEYS" not in os.environ:
+    if with_demo or not is_set("keys"):
         environ["EFFACED_KEYS"] = _kept_key(folder / "keys")
         if not with_demo:
             _say(f"Using the key in {folder / 'keys'}. Back it up: without it nothing sealed opens")
-    if "EFFACED_DATABASE_URL" not in os.environ or with_demo:
+    if with_demo or not is_set("database_url"):
         environ["EFFACED_DATABASE_URL"] = f"sqlite:///{folder / 'effaced.db'}"
     if with_demo:
         environ |= {

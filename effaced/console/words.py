@@ -31,60 +31,60 @@ class Badge:
     icon: str
 
 
-BADGES: dict[StrEnum, Badge] = {
-    RequestStatus.RECEIVED: Badge("Received", "quiet", "inbox"),
-    RequestStatus.IDENTITY_CHECK: Badge("Identity check", "warn", "user"),
-    RequestStatus.REVIEW: Badge("Waiting for approval", "warn", "user"),
-    RequestStatus.APPROVED: Badge("Approved", "info", "check"),
-    RequestStatus.ON_HOLD: Badge("On hold", "warn", "pause"),
-    RequestStatus.RUNNING: Badge("Running", "info", "cycle"),
-    RequestStatus.COMPLETED: Badge("Completed", "good", "check"),
-    RequestStatus.DENIED: Badge("Denied", "quiet", "cross"),
-    RequestStatus.CANCELLED: Badge("Cancelled", "quiet", "cross"),
-    OutboxStatus.PENDING: Badge("Queued", "quiet", "dots"),
-    OutboxStatus.IN_FLIGHT: Badge("Calling", "info", "cycle"),
-    OutboxStatus.SUCCEEDED: Badge("Done", "good", "check"),
-    OutboxStatus.FAILED: Badge("Will be tried again", "warn", "cycle"),
-    OutboxStatus.SCHEDULED: Badge("Waiting at vendor", "info", "hourglass"),
-    OutboxStatus.ABANDONED: Badge("Abandoned", "bad", "cross"),
-    StepOutcome.ERASED: Badge("Erased", "good", "check"),
-    StepOutcome.ALREADY_ABSENT: Badge("Was not there", "good", "check"),
-    StepOutcome.VERIFIED_EXPIRY: Badge("Expired, seen gone", "good", "check"),
-    StepOutcome.RETAINED: Badge("Retained by vendor", "warn", "lock"),
-    StepOutcome.ATTESTED: Badge("Done by hand", "good", "user"),
-    StepOutcome.RECTIFIED: Badge("Corrected", "good", "check"),
-    Verification.DUE: Badge("Not looked at yet", "quiet", "clock"),
-    Verification.CONFIRMED: Badge("Confirmed gone", "good", "check"),
-    Verification.STILL_PRESENT: Badge("Still present", "bad", "alert"),
-    DeadLetterStatus.PENDING: Badge("Open", "bad", "alert"),
-    DeadLetterStatus.REVIEWING: Badge("In review", "warn", "eye"),
-    DeadLetterStatus.REPLAYING: Badge("Being tried again", "info", "cycle"),
-    DeadLetterStatus.RESOLVED: Badge("Resolved", "good", "check"),
-    DeadLetterStatus.REQUIRES_REVIEW: Badge("Failed again", "bad", "alert"),
-    DeadLetterStatus.PERMANENTLY_FAILED: Badge("Given up", "quiet", "cross"),
-    DeadLetterStatus.REJECTED: Badge("Rejected", "quiet", "cross"),
-    DeadLetterStatus.ARCHIVED: Badge("Archived", "quiet", "inbox"),
-    Blocker.APPROVAL: Badge("Approval", "warn", "user"),
-    Blocker.HOLD: Badge("Hold", "warn", "pause"),
-    Blocker.ABANDONED: Badge("Abandoned", "bad", "alert"),
-    Blocker.VENDOR: Badge("Vendor", "info", "hourglass"),
-}
+_BADGES: list[tuple[StrEnum, Badge]] = [
+    (RequestStatus.RECEIVED, Badge("Received", "quiet", "inbox")),
+    (RequestStatus.IDENTITY_CHECK, Badge("Identity check", "warn", "user")),
+    (RequestStatus.REVIEW, Badge("Waiting for approval", "warn", "user")),
+    (RequestStatus.APPROVED, Badge("Approved", "info", "check")),
+    (RequestStatus.ON_HOLD, Badge("On hold", "warn", "pause")),
+    (RequestStatus.RUNNING, Badge("Running", "info", "cycle")),
+    (RequestStatus.COMPLETED, Badge("Completed", "good", "check")),
+    (RequestStatus.DENIED, Badge("Denied", "quiet", "cross")),
+    (RequestStatus.CANCELLED, Badge("Cancelled", "quiet", "cross")),
+    (OutboxStatus.PENDING, Badge("Queued", "quiet", "dots")),
+    (OutboxStatus.IN_FLIGHT, Badge("Calling", "info", "cycle")),
+    (OutboxStatus.SUCCEEDED, Badge("Done", "good", "check")),
+    (OutboxStatus.FAILED, Badge("Will be tried again", "warn", "cycle")),
+    (OutboxStatus.SCHEDULED, Badge("Waiting at vendor", "info", "hourglass")),
+    (OutboxStatus.ABANDONED, Badge("Abandoned", "bad", "cross")),
+    (StepOutcome.ERASED, Badge("Erased", "good", "check")),
+    (StepOutcome.ALREADY_ABSENT, Badge("Was not there", "good", "check")),
+    (StepOutcome.VERIFIED_EXPIRY, Badge("Expired, seen gone", "good", "check")),
+    (StepOutcome.RETAINED, Badge("Retained by vendor", "warn", "lock")),
+    (StepOutcome.ATTESTED, Badge("Done by hand", "good", "user")),
+    (StepOutcome.RECTIFIED, Badge("Corrected", "good", "check")),
+    (Verification.DUE, Badge("Not looked at yet", "quiet", "clock")),
+    (Verification.CONFIRMED, Badge("Confirmed gone", "good", "check")),
+    (Verification.STILL_PRESENT, Badge("Still present", "bad", "alert")),
+    (DeadLetterStatus.PENDING, Badge("Open", "bad", "alert")),
+    (DeadLetterStatus.REVIEWING, Badge("In review", "warn", "eye")),
+    (DeadLetterStatus.REPLAYING, Badge("Being tried again", "info", "cycle")),
+    (DeadLetterStatus.RESOLVED, Badge("Resolved", "good", "check")),
+    (DeadLetterStatus.REQUIRES_REVIEW, Badge("Failed again", "bad", "alert")),
+    (DeadLetterStatus.PERMANENTLY_FAILED, Badge("Given up", "quiet", "cross")),
+    (DeadLetterStatus.REJECTED, Badge("Rejected", "quiet", "cross")),
+    (DeadLetterStatus.ARCHIVED, Badge("Archived", "quiet", "inbox")),
+    (Blocker.APPROVAL, Badge("Approval", "warn", "user")),
+    (Blocker.HOLD, Badge("Hold", "warn", "pause")),
+    (Blocker.ABANDONED, Badge("Abandoned", "bad", "alert")),
+    (Blocker.VENDOR, Badge("Vendor", "info", "hourglass")),
+]
 
-LABELS: dict[StrEnum, str] = {
-    RequestKind.ERASURE: "Erasure",
-    RequestKind.RECTIFICATION: "Rectification",
-    DeadLetterDomain.EXTERNAL_CALL: "External call",
-    DeadLetterDomain.VERIFICATION: "Verification",
-    DeadLetterDomain.LOCAL_EXECUTION: "Own database",
-    AttemptOutcome.SUCCESS: "succeeded",
-    AttemptOutcome.FAILURE: "failed",
-    AttemptOutcome.TIMEOUT: "timed out",
-    AttemptOutcome.CIRCUIT_OPEN: "was not made",
-    AttemptOutcome.SCHEDULED: "was answered with a later date",
-    Role.AUDITOR: "Auditor",
-    Role.OFFICER: "Officer",
-    Role.ADMIN: "Admin",
-}
+_LABELS: list[tuple[StrEnum, str]] = [
+    (RequestKind.ERASURE, "Erasure"),
+    (RequestKind.RECTIFICATION, "Rectification"),
+    (DeadLetterDomain.EXTERNAL_CALL, "External call"),
+    (DeadLetterDomain.VERIFICATION, "Verification"),
+    (DeadLetterDomain.LOCAL_EXECUTION, "Own database"),
+    (AttemptOutcome.SUCCESS, "succeeded"),
+    (AttemptOutcome.FAILURE, "failed"),
+    (AttemptOutcome.TIMEOUT, "timed out"),
+    (AttemptOutcome.CIRCUIT_OPEN, "was not made"),
+    (AttemptOutcome.SCHEDULED, "was answered with a later date"),
+    (Role.AUDITOR, "Auditor"),
+    (Role.OFFICER, "Officer"),
+    (Role.ADMIN, "Admin"),
+]
 
 # What a dead letter's recommended action asks of the reader.
 ADVICE = {
@@ -95,12 +95,21 @@ ADVICE = {
 }
 
 
+# A StrEnum's member is its text: a pending call and a pending dead letter are equal, but not the same.
+Key = tuple[type[StrEnum], str]
+BADGES: dict[Key, Badge] = {(type(state), state.value): badge for state, badge in _BADGES}
+LABELS: dict[Key, str] = {
+    **{key: badge.word for key, badge in BADGES.items()},
+    **{(type(word), word.value): text for word, text in _LABELS},
+}
+
+
 def badge(state: StrEnum) -> Badge:
-    return BADGES[state]
+    return BADGES[type(state), state.value]
 
 
 def label(word: StrEnum) -> str:
-    return BADGES[word].word if word in BADGES else LABELS[word]
+    return LABELS[type(word), word.value]
 
 
 def advice(code: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from os import PathLike
+from pathlib import Path
 from string import Formatter
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -12,6 +13,7 @@ from effaced.datamap.load_columns import read_columns
 from effaced.datamap.model import OWN_PREFIX, DataMap, IdentifierRule, Link, RefRule, Strategy, TableRule
 from effaced.datamap.reader import Reader, closest, line_of
 from effaced.errors import ConfigurationError
+from effaced.yamltree import read_tree
 
 _TOP = ("version", "subject", "identifiers", "refs", "tables", "not_personal")
 _KIND = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
@@ -20,9 +22,9 @@ _KIND = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 def load_map(path: str | PathLike[str]) -> DataMap:
     """The map in that file. Raises ConfigurationError with every problem, each with file and line."""
     reader = Reader(str(path))
-    root = reader.open()
+    root = read_tree(Path(path))
     data_map = _map(reader, root) if root is not None else None
-    if data_map is None and not reader.found:
+    if root is None:
         reader.say(1, "the data map is empty; it needs version, subject and tables")
     problems = reader.problems()
     if problems or data_map is None:

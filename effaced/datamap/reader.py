@@ -1,16 +1,14 @@
-"""Reading YAML with its line numbers, going on after a mistake so that all of them can be told at once."""
+"""Reading a YAML tree, going on after a mistake so that all of them can be told at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
 
-import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from effaced.errors import ConfigurationError, Problem
+from effaced.errors import Problem
 
 _NULL = "tag:yaml.org,2002:null"
 
@@ -24,25 +22,6 @@ class Reader:
 
     path: str
     found: list[tuple[int, str]] = field(default_factory=list)
-
-    def open(self) -> Node | None:
-        """The root node. A file that is missing or is no YAML is refused at once."""
-        try:
-            text = Path(self.path).read_text(encoding="utf-8")
-            root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-            return root
-        except OSError as error:
-            reason = (error.strerror or "can't be read").lower()
-            raise ConfigurationError(f"The data map '{self.path}' can't be read: {reason}.") from None
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"The data map '{self.path}' is not UTF-8 text.") from None
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            line = mark.line + 1 if mark else 1
-            self.found.append((line, f"is not valid YAML: {error.problem or error.context}"))
-        except yaml.YAMLError:
-            self.found.append((1, "is not valid YAML: it holds characters that are not allowed"))
-        return None
 
     def say(self, at: Node | int, message: str) -> None:
         line = at if isinstance(at, int) else line_of(at)

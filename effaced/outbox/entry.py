@@ -39,7 +39,7 @@ class OutboxEntry:
     def open_ref(self, keyring: Keyring) -> SubjectRef:
         """The reference to call the other system with."""
         if self.ref_sealed is None:
-            raise Unavailable("The entry's reference was removed when its request was closed.")
+            raise Unavailable("The entry's reference is gone: it was removed when the call succeeded.")
         value = keyring.open(self.ref_sealed, purpose="ref", context=str(self.entry_id))
         return SubjectRef(self.ref_kind, value.decode())
 

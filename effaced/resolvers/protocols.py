@@ -79,7 +79,7 @@ class TransientFailure(EffacedError):
 
 
 class CredentialsRefused(TransientFailure):
-    """Our credentials are wrong, not the entry: the resolver is paused and the attempt given back."""
+    """Our credentials are wrong, not the entry. Tried again like other passing trouble: ADR 0012."""
 
 
 class Unreachable(TransientFailure):

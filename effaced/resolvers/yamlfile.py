@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 from effaced.errors import ConfigurationError, Problem
+from effaced.yamltree import read_tree
 
 Place = tuple[str | int, ...]
 
@@ -34,26 +36,16 @@ class YamlFile:
 
 def read_yaml(path: Path) -> YamlFile:
     """Read one file. Refuses what is not YAML and keys that are there twice, never quoting the file."""
+    root = read_tree(path)
+    places = list(_walk(root, ())) if root is not None else []
+    unknown = False
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigurationError(f"{path}: there is no such file.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: can't be read ({type(error).__name__}).") from None
-    broken: Problem | None = None
-    try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
-        places = list(_walk(root, ())) if root is not None else []
-        data = loader.construct_document(root) if root is not None else None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark is not None else 1
-        broken = Problem(f"{path}:{line}", f"not valid YAML: {error.problem or error.context}")
+        data = SafeConstructor().construct_document(root) if root is not None else None
     except (yaml.YAMLError, ValueError, RecursionError):
-        broken = Problem(f"{path}:1", "not valid YAML: it holds characters or nesting YAML does not allow")
-    if broken is not None:
+        unknown = True
+    if unknown:
         # Raised out here so that no exception that quotes the file hangs on to this one.
+        broken = Problem(f"{path}:1", "is not valid YAML: it holds a tag or a value that YAML does not know")
         raise ConfigurationError(f"{path} can't be used.", problems=[broken])
     file = YamlFile(path, data, dict(reversed(places)))
     _refuse_repeated(file, places)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from effaced.config import load_settings, unknown_variables
+from effaced.config import is_set, load_settings, unknown_variables
 from effaced.crypto import new_key
 from effaced.errors import ConfigurationError
 
@@ -105,6 +105,13 @@ def test_a_named_file_that_is_missing_is_refused(clean: pytest.MonkeyPatch) -> N
     clean.setenv("EFFACED_CONFIG", "nowhere.toml")
     with pytest.raises(ConfigurationError, match="does not exist"):
         load_settings()
+
+
+def test_a_setting_counts_as_set_wherever_it_is(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert not is_set("database_url")
+    (tmp_path / "effaced.toml").write_text('database_url = "sqlite:///x.db"\n')
+    assert is_set("database_url")
+    assert is_set("keys")
 
 
 def test_a_misspelt_variable_is_noticed() -> None:

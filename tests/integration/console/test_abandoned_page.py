@@ -178,7 +178,7 @@ def test_a_requeue_without_a_reason_changes_nothing_and_keeps_the_choice(house: 
 def test_in_htmx_the_results_take_the_place_of_the_form(house: House, ada: Visitor) -> None:
     (letter,) = fail(house, 1)
     answer = ada.post("/console/abandoned/requeue", {"ids": [str(letter)], "reason": REASON}, headers=HTMX)
-    assert answer.text.strip().startswith('<section id="confirm"')
+    assert answer.text.strip().startswith('<div id="confirm"')
     assert "1 of 1 requeued" in answer.text
 
 

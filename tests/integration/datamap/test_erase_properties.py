@@ -10,6 +10,7 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -349,6 +350,7 @@ def expected_counts(spec: TableSpec, before: Rows, owner: str) -> int:
     return len(rows)
 
 
+@pytest.mark.property
 @settings(
     max_examples=int(os.environ.get("EFFACED_EXAMPLES", "40")),
     deadline=None,

@@ -10,10 +10,13 @@ import pytest
 from effaced import model
 from effaced.audit import events
 from effaced.console.glossary import GLOSSARY, tell
-from effaced.console.words import BADGES, LABELS, label
+from effaced.console.words import BADGES, LABELS, badge, label
 from effaced.model import (
+    AttemptOutcome,
     DeadLetterDomain,
+    DeadLetterStatus,
     OutboxOperation,
+    OutboxStatus,
     RequestKind,
     Role,
     StepOutcome,
@@ -122,10 +125,17 @@ def test_an_event_this_version_does_not_understand_is_named_and_not_hidden(event
 
 def test_every_state_has_a_word() -> None:
     shown = [
-        member
+        (words, member.value)
         for words in vars(model).values()
         if isinstance(words, type) and issubclass(words, StrEnum) and words not in (StrEnum, OutboxOperation)
         for member in words
     ]
-    assert [member for member in shown if member not in BADGES and member not in LABELS] == []
-    assert [member for member in Blocker if not label(member)] == []
+    assert [key for key in shown if key not in LABELS] == []
+    assert [member for member in Blocker if (Blocker, member.value) not in BADGES] == []
+
+
+def test_states_that_are_spelled_alike_keep_their_own_words() -> None:
+    assert badge(OutboxStatus.PENDING).word == "Queued"
+    assert badge(DeadLetterStatus.PENDING).word == "Open"
+    assert label(OutboxStatus.SCHEDULED) == "Waiting at vendor"
+    assert label(AttemptOutcome.SCHEDULED) == "was answered with a later date"

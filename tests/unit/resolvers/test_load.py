@@ -117,7 +117,7 @@ def test_a_file_without_keys_says_what_is_expected(problems, text):
 def test_what_is_no_yaml_is_refused_with_its_line_and_without_its_text(problems):
     found = problems("version: 1\nresolvers:\n  a: {token: 's3cret\n")
     assert len(found) == 1
-    assert found[0].startswith("4: not valid YAML")
+    assert found[0].startswith("4: is not valid YAML")
     assert "s3cret" not in found[0]
 
 

@@ -1,0 +1,36 @@
+"""A YAML file as the tree that still knows its lines, so that a complaint can point at the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from yaml.nodes import Node
+
+from effaced.errors import ConfigurationError, Problem
+
+
+def read_tree(path: Path) -> Node | None:
+    """The root of one file, None if it is empty. Refuses what is not there and what is no YAML.
+
+    The parser's exceptions quote the file, which may hold secrets; none of them goes any further.
+    """
+    broken: Problem | None = None
+    root: Node | None = None
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: can't be read ({type(error).__name__}).") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: can't be read, it is not UTF-8 text.") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark is not None else 1
+        broken = Problem(f"{path}:{line}", f"is not valid YAML: {error.problem or error.context}")
+    except (yaml.YAMLError, RecursionError):
+        broken = Problem(f"{path}:1", "is not valid YAML: it holds characters or nesting that YAML forbids")
+    if broken is not None:
+        raise ConfigurationError(f"{path} can't be used.", problems=[broken])
+    return root
