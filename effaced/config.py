@@ -12,9 +12,10 @@ from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -74,8 +75,14 @@ class Settings(BaseSettings):
     @field_validator("redis_url")
     @classmethod
     def _known_redis(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("expected redis://, rediss:// or unix://")
+        if value is None:
+            return None
+        try:
+            known = value.startswith(("redis://", "rediss://", "unix://")) and urlsplit(value).port != 0
+        except ValueError:  # the port is no number
+            known = False
+        if not known:
+            raise ValueError("expected redis://host:port/number, rediss://... or unix:///path")
         return value
 
     @field_validator("keys")
@@ -90,6 +97,12 @@ class Settings(BaseSettings):
         if value not in available_timezones():
             raise ValueError("expected an IANA name such as Europe/Berlin")
         return value
+
+    @model_validator(mode="after")
+    def _delays_fit(self) -> Settings:
+        if self.backoff_seconds > self.backoff_cap_seconds:
+            raise ValueError("EFFACED_BACKOFF_SECONDS must be at most EFFACED_BACKOFF_CAP_SECONDS")
+        return self
 
     @property
     def keyring(self) -> Keyring:
@@ -116,7 +129,7 @@ class Settings(BaseSettings):
 
 
 def _file() -> Path:
-    return Path(os.environ.get("EFFACED_CONFIG", "effaced.toml"))
+    return Path(os.environ.get("EFFACED_CONFIG") or "effaced.toml")
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -175,4 +188,4 @@ def _problem(detail: ErrorDetails) -> Problem:
         return Problem(
             f"effaced.toml: {name}", "is not a setting" + (f"; did you mean {close[0]}?" if close else "")
         )
-    return Problem(where, detail["msg"].removeprefix("Value error, "))
+    return Problem(where if name else "", detail["msg"].removeprefix("Value error, "))

@@ -6,19 +6,22 @@ import logging
 import re
 import sys
 import traceback
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 _SECRET = re.compile(
-    r"(pass(word)?|secret|token|authorization|cookie|api_?key|keys|e?mail|phone|address|subject_id|ref|value|"
-    r"identifier|correction|payload|body)$",
+    r"(pass(word)?|secret(_?key)?|token|authorization|cookie|api_?key|key|e?mail(_?address)?|phone(_?number)?|"
+    r"address|subject(_?id)?|ref|value|identifier|correction|payload|body)(e?s)?$",
     re.IGNORECASE,
 )
 _EMAIL = re.compile(r"[^\s@<>\"']+@[^\s@<>\"']+\.[^\s@<>\"']+")
 _BEARER = re.compile(r"(?i)bearer\s+\S+")
-_URL_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
+_URL_LOGIN = re.compile(r"(?<=://)[^/\s]+@")
+_QUERY = re.compile(r"(?<=[?&])([^=&\s]+)=[^&\s]+")
 GONE = "[redacted]"
 
 
@@ -81,9 +84,14 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return _URL_LOGIN.sub(f"{GONE}@", _BEARER.sub(GONE, _EMAIL.sub(GONE, value)))
+        text = _QUERY.sub(rf"\1={GONE}", _BEARER.sub(GONE, _URL_LOGIN.sub(f"{GONE}@", value)))
+        return _EMAIL.sub(GONE, text)
+    if isinstance(value, BaseException):
+        return type(value).__name__
     if isinstance(value, dict):
         return {key: GONE if _SECRET.search(str(key)) else _clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | set | frozenset):
         return [_clean(item) for item in value]
-    return value
+    if value is None or isinstance(value, bool | int | float | UUID | datetime):
+        return value
+    return _clean(str(value))

@@ -245,3 +245,6 @@ class AuditExported(Event):
     events_up_to: int
     request_id: UUID | None = None
     event_type: Code | None = None
+    by_actor: Code | None = None
+    since: datetime | None = None
+    until: datetime | None = None

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import TYPES, AuditExported
 from effaced.audit.read import AuditFilter, conditions
 from effaced.audit.tables import AuditEvent
-from effaced.db import Database
+from effaced.db import Database, is_postgres
 from effaced.errors import Problem, Refused
 
 COLUMNS = ("id", "at", "type", "actor", "request_id", "entry_id", "subject_key_id", "subject_hmac", "payload")
@@ -41,9 +41,18 @@ def export(database: Database, which: AuditFilter, fmt: Format, *, actor: str) -
             problems=[Problem("type", f"one of {', '.join(sorted(TYPES))}")],
         )
     with database.begin() as session:
+        if is_postgres(session):
+            # Ids are given before the commit: wait for whoever holds one, or it would be left out for good.
+            session.execute(text("LOCK TABLE effaced_audit_events IN SHARE ROW EXCLUSIVE MODE"))
         last = session.scalar(select(func.max(AuditEvent.id))) or 0
         event = AuditExported(
-            format=fmt, events_up_to=last, request_id=which.request_id, event_type=which.type
+            format=fmt,
+            events_up_to=last,
+            request_id=which.request_id,
+            event_type=which.type,
+            by_actor=which.actor,
+            since=which.since,
+            until=which.until,
         )
         append_one(session, event, actor=actor)
     return _pieces(database, which, fmt, last)
@@ -102,5 +111,5 @@ def _cell(value: Any) -> str:
     """Text that no spreadsheet takes for a formula."""
     if value is None:
         return ""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True) if isinstance(value, dict) else str(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    cell = json.dumps(value, ensure_ascii=False, sort_keys=True) if isinstance(value, dict) else str(value)
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -19,6 +19,7 @@ class AuditEvent(Base):
     __table_args__ = (
         Index("ix_effaced_audit_events_request", "request_id", "id"),
         Index("ix_effaced_audit_events_type", "type", "id"),
+        Index("ix_effaced_audit_events_actor", "actor", "id"),
         Index("ix_effaced_audit_events_subject", "subject_hmac", "id"),
     )
 

@@ -52,7 +52,8 @@ def _chunk(session: Session, keyring: Keyring, resolver: str, number: int) -> No
                     "resolver": resolver, "ref_kind": "bench", "status": OutboxStatus.PENDING,
                     "ref_sealed": keyring.seal(b"bench", purpose="ref", context=str(entry_id)),
                     "attempts": 0, "token": 0, "claimed_alone": False, "crashes": 0, "times_parked": 0,
-                    "enqueued_at": now, **who,
+                    "enqueued_at": now,
+                    "aging_since": now, **who,
                 }
             )  # fmt: skip
     session.execute(insert(Request), requests)

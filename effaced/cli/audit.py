@@ -27,7 +27,7 @@ def audit() -> None:
 @click.option("--type", "event_type", help="Only events of this type, e.g. ERASURE_COMPLETED.")
 @click.option("--since", type=click.DateTime(), help="Only events from this moment on (UTC).")
 @click.option("--until", type=click.DateTime(), help="Only events before this moment (UTC).")
-@click.option("--output", type=click.File("w", encoding="utf-8", lazy=False), default="-", show_default=True)
+@click.option("--output", type=click.File("w", encoding="utf-8", lazy=True), default="-", show_default=True)
 @click.pass_obj
 def export_command(
     settings: Settings,

@@ -50,12 +50,12 @@ class Choice:
 def index() -> Response:
     query, after = LetterQuery.read(request.args), request.args.get("after") or None
     with runtime().db.read() as session:
-        page = list_dead_letters(session, query.filter(), after=after)
+        page = list_dead_letters(session, query.filter(session), after=after)
         context = {
             "page": page,
             "refs": refs_of(session, [letter.request_id for letter in page.items]),
-            "total": count_dead_letters(session, query.filter()),
-            "groups": groups(session, query.filter()),
+            "total": count_dead_letters(session, query.filter(session)),
+            "groups": groups(session, query.filter(session)),
             "filters": _filters(session, query),
         }
     fragment = "console/abandoned/_rows.html" if after else "console/abandoned/_list.html"
@@ -92,11 +92,11 @@ def requeue() -> Response:
 def _chosen(session: Session, query: LetterQuery) -> Choice:
     """The letters themselves, not the filter: what is confirmed is what will be done."""
     if request.form.get("all"):
-        ids = ids_matching(session, query.filter(), limit=MOST)
+        ids = ids_matching(session, query.filter(session), limit=MOST)
         return Choice(
             tuple(ids),
             f"all dead letters that are {query.words()}",
-            count_dead_letters(session, query.filter()),
+            count_dead_letters(session, query.filter(session)),
         )
     picked = request.form.getlist("only") or request.form.getlist("ids")
     ids = _ids(picked)[:MOST]
@@ -153,8 +153,8 @@ def _results(query: LetterQuery, results: list[RedriveResult]) -> Response:
 
 def _filters(session: Session, query: LetterQuery) -> dict[str, list[tuple[str, str]]]:
     """What each filter can be set to: only what exists under the other filters."""
-    resolvers = choices(session, DeadLetter.resolver, replace(query, resolver="").filter())
-    errors = choices(session, DeadLetter.failure_type, replace(query, error="").filter())
+    resolvers = choices(session, DeadLetter.resolver, replace(query, resolver="").filter(session))
+    errors = choices(session, DeadLetter.failure_type, replace(query, error="").filter(session))
     return {
         "status": [
             ("", "Open"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from uuid import UUID
 
 from flask import Blueprint, Response, request, url_for
 from sqlalchemy.orm import Session
@@ -21,11 +20,11 @@ from effaced.console.current import me, runtime
 from effaced.console.glossary import tell
 from effaced.console.guard import reading
 from effaced.console.htmx import render
-from effaced.console.urls import not_allowed, with_query
+from effaced.console.urls import not_allowed, request_id_of, with_query
 from effaced.days import start_of
 from effaced.errors import Problem, Refused
 from effaced.paging import Page
-from effaced.requests.read import find_by_ref, refs_of
+from effaced.requests.read import refs_of
 
 blueprint = Blueprint("audit", __name__)
 _MEDIA = {Format.CSV: "text/csv; charset=utf-8", Format.JSONL: "application/x-ndjson"}
@@ -68,7 +67,7 @@ class AuditQuery:
                 "The range ends before it begins.", problems=[Problem("until", "comes before since")]
             )
         return AuditFilter(
-            request_id=_request_id(session, self.ref),
+            request_id=request_id_of(session, self.ref),
             type=self.type or None,
             actor=self.actor or None,
             since=start_of(since, zone) if since else None,
@@ -138,12 +137,3 @@ def _day(name: str, value: str) -> date | None:
     if day is None or not 1970 <= day.year <= 2200:
         raise not_allowed(name, ["a day like 2026-03-31"])
     return day
-
-
-def _request_id(session: Session, ref: str) -> UUID | None:
-    if not ref:
-        return None
-    found = find_by_ref(session, ref)
-    if found is None:
-        raise Refused("No request has this ref.", problems=[Problem("ref", "expected one like ER-2A3B-4C5D")])
-    return found.id

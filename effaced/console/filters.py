@@ -32,7 +32,7 @@ def register(app: Flask) -> None:
         absolute=absolute,
         relative=relative,
         iso=iso,
-        day=times.day,
+        day=day,
         number=number,
         plural=plural,
         short=short,

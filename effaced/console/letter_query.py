@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flask import url_for
+from sqlalchemy.orm import Session
 
-from effaced.console.urls import not_allowed, with_query
+from effaced.console.urls import not_allowed, request_id_of, with_query
 from effaced.console.words import label
 from effaced.deadletters.read import OPEN as OPEN_STATUSES
 from effaced.deadletters.read import DeadLetterFilter
@@ -27,28 +28,30 @@ class LetterQuery:
     domain: str = ""
     resolver: str = ""
     error: str = ""
+    ref: str = ""
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> LetterQuery:
         """From a URL or a form; refuses words that don't exist, with those that do."""
         status, domain = values.get("status", "") or OPEN, values.get("domain", "")
-        resolver, error = values.get("resolver", "").strip(), values.get("error", "").strip()
+        resolver, error, ref = (values.get(name, "").strip() for name in ("resolver", "error", "ref"))
         if status not in _STATUSES:
             raise not_allowed("status", _STATUSES)
         if domain and domain not in _DOMAINS:
             raise not_allowed("domain", _DOMAINS)
-        for name, value in (("resolver", resolver), ("error", error)):
+        for name, value in (("resolver", resolver), ("error", error), ("ref", ref)):
             if len(value) > _LONGEST or not value.isprintable():
                 raise not_allowed(name, [f"at most {_LONGEST} printable characters"])
-        return cls(status, domain, resolver, error)
+        return cls(status, domain, resolver, error, ref)
 
-    def filter(self) -> DeadLetterFilter:
+    def filter(self, session: Session) -> DeadLetterFilter:
         statuses = {OPEN: OPEN_STATUSES, ALL: ()}.get(self.status)
         return DeadLetterFilter(
             statuses=(DeadLetterStatus(self.status),) if statuses is None else statuses,
             domain=DeadLetterDomain(self.domain) if self.domain else None,
             resolver=self.resolver or None,
             error=self.error or None,
+            request_id=request_id_of(session, self.ref),
         )
 
     def fields(self) -> dict[str, str]:
@@ -71,5 +74,6 @@ class LetterQuery:
             f"from {label(DeadLetterDomain(self.domain)).lower()}" if self.domain else "",
             f"at {self.resolver}" if self.resolver else "",
             f"with the error {self.error}" if self.error else "",
+            f"of request {self.ref}" if self.ref else "",
         ]
         return ", ".join(part for part in parts if part)

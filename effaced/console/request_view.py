@@ -42,6 +42,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Columns of one table that stay for the same reason."""
+
+    columns: tuple[str, ...]
+    basis: str
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What executing would do now; or why that can't be said."""
 
@@ -49,6 +58,13 @@ class Plan:
     calls: tuple[str, ...] = ()
     unknown_to: tuple[str, ...] = ()
     problem: str | None = None
+
+    @staticmethod
+    def kept(effect: TableEffect) -> list[Kept]:
+        reasons: dict[tuple[str, str | None], list[str]] = {}
+        for each in effect.retained:
+            reasons.setdefault((each.basis, each.until), []).append(each.column)
+        return [Kept(tuple(columns), *reason) for reason, columns in reasons.items()]
 
     @property
     def rows(self) -> int:

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import urlencode
+from uuid import UUID
 
 from flask import request
+from sqlalchemy.orm import Session
 
 from effaced.errors import Problem, Refused
+from effaced.requests.read import find_by_ref
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -38,6 +41,16 @@ def not_allowed(name: str, allowed: Iterable[str]) -> Refused:
     return Refused(
         f"The filter '{name}' has a value that is not allowed.", problems=[Problem(name, expected)]
     )
+
+
+def request_id_of(session: Session, ref: str) -> UUID | None:
+    """The request that a filter names; refuses a ref that nobody has."""
+    if not ref:
+        return None
+    found = find_by_ref(session, ref)
+    if found is None:
+        raise Refused("No request has this ref.", problems=[Problem("ref", "expected one like ER-2A3B-4C5D")])
+    return found.id
 
 
 def with_query(path: str, values: Mapping[str, str | None]) -> str:

@@ -28,6 +28,7 @@ class DeadLetterFilter:
     domain: DeadLetterDomain | None = None
     resolver: str | None = None
     error: str | None = None
+    request_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,4 +129,6 @@ def _matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:
         query = query.where(DeadLetter.resolver == which.resolver)
     if which.error:
         query = query.where(DeadLetter.failure_type == which.error)
+    if which.request_id:
+        query = query.where(DeadLetter.request_id == which.request_id)
     return query

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Select, case, literal, select, union_all, 
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.model import OutboxStatus, Verification
+from effaced.model import OutboxStatus
 from effaced.outbox.entry import COLUMNS, OutboxEntry, as_entry
 from effaced.outbox.tables import outbox
 
@@ -57,10 +57,8 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     is returned. If it was alone, the crash is its own and counts.
     """
     now = clock.now()
-    oldest = _lockable(
-        select(outbox.c.entry_id).where(outbox.c.resolver == resolver, LEASED, outbox.c.gate <= now), 1
-    ).order_by(outbox.c.gate)
-    return _take(session, outbox.c.entry_id.in_(oldest), now, lease, alone=True)
+    crashed = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, LEASED, outbox.c.gate <= now)
+    return _take(session, _first(crashed.order_by(outbox.c.gate), 1), now, lease, alone=True)
 
 
 def has_crashed(session: Session, resolver: str) -> bool:
@@ -71,20 +69,21 @@ def has_crashed(session: Session, resolver: str) -> bool:
     return session.execute(overdue.limit(1)).first() is not None
 
 
-def claim_read_backs(session: Session, resolver: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
-    """Claim succeeded entries whose read-back is still to be made. Their status stays what it is."""
+def claim_read_back(session: Session, resolver: str, *, lease: timedelta) -> OutboxEntry | None:
+    """Claim one succeeded entry whose read-back is still to be made. Its status stays what it is.
+
+    One at a time, and every claim counts as a crash until it is settled: a read-back that ends its runner
+    is given up in the end, and nobody else pays for it.
+    """
     now = clock.now()
-    due = _lockable(
-        select(outbox.c.entry_id).where(outbox.c.resolver == resolver, outbox.c.verify_due_at <= now),
-        limit,
-    ).order_by(outbox.c.verify_due_at)
+    due = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, outbox.c.verify_due_at <= now)
     taken = session.execute(
         update(outbox)
-        .where(outbox.c.entry_id.in_(due), outbox.c.verification == Verification.DUE)
-        .values(verify_due_at=now + lease, token=outbox.c.token + 1)
+        .where(_first(due.order_by(outbox.c.verify_due_at), 1))
+        .values(verify_due_at=now + lease, token=outbox.c.token + 1, crashes=outbox.c.crashes + 1)
         .returning(*COLUMNS)
-    )
-    return [as_entry(row) for row in taken]
+    ).first()
+    return as_entry(taken) if taken else None
 
 
 def release(session: Session, entries: list[OutboxEntry]) -> None:
@@ -101,6 +100,13 @@ def release(session: Session, entries: list[OutboxEntry]) -> None:
 
 def _lockable(statement: Select[*tuple[Any, ...]], limit: int) -> Select[*tuple[Any, ...]]:
     return statement.limit(limit).with_for_update(skip_locked=True)
+
+
+def _first(statement: Select[*tuple[Any, ...]], limit: int) -> ColumnElement[bool]:
+    # Through a CTE, which is evaluated once: a plain subquery with SKIP LOCKED may be run again for every
+    # row of a small table, and picks another row each time.
+    picked = _lockable(statement, limit).cte("picked")
+    return outbox.c.entry_id.in_(select(picked.c.entry_id))
 
 
 def _take(

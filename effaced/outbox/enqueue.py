@@ -58,6 +58,7 @@ def enqueue(
                 "claimed_alone": False,
                 "crashes": 0,
                 "enqueued_at": now,
+                "aging_since": now,
                 "times_parked": 0,
             }
         )

@@ -32,6 +32,7 @@ class OutboxEntry:
     crashes: int
     gate: datetime | None
     enqueued_at: datetime
+    aging_since: datetime
     last_attempt_at: datetime | None
     last_error: str | None
     times_parked: int
@@ -59,6 +60,7 @@ COLUMNS = (
     outbox.c.crashes,
     outbox.c.gate,
     outbox.c.enqueued_at,
+    outbox.c.aging_since,
     outbox.c.last_attempt_at,
     outbox.c.last_error,
     outbox.c.times_parked,

@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import Requeued
 from effaced.audit.notes import NoteRef
@@ -70,6 +71,7 @@ def requeue(
             gate=None,
             last_error=None,
             ended_at=None,
+            aging_since=clock.now(),
         )
         .returning(*COLUMNS)
     )

@@ -15,6 +15,7 @@ from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verificati
 _FRESH = text("status = 'pending' AND gate IS NULL")
 _GATED = text("status IN ('pending', 'failed', 'scheduled') AND gate IS NOT NULL")
 _LEASED = text("status = 'in_flight'")
+_VERIFIED = text("verification IS NOT NULL")
 _UNVERIFIED = text("verify_due_at IS NOT NULL")
 
 
@@ -23,7 +24,8 @@ class OutboxRow(Base):
 
     `gate` is the earliest moment anybody may claim the row: null for at once, the lease while in flight,
     the backoff while failed, the vendor's horizon while scheduled. `token` only grows: a settle counts
-    while the row is in flight under the token of its claim.
+    while the row is in flight under the token of its claim. `aging_since` is when the time began in which
+    the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one.
     """
 
     __tablename__ = "effaced_outbox"
@@ -37,6 +39,10 @@ class OutboxRow(Base):
         Index(
             "ix_effaced_outbox_unverified", "resolver", "verify_due_at",
             postgresql_where=_UNVERIFIED, sqlite_where=_UNVERIFIED,
+        ),
+        Index(
+            "ix_effaced_outbox_verification", "verification", "entry_id",
+            postgresql_where=_VERIFIED, sqlite_where=_VERIFIED,
         ),
         Index("ix_effaced_outbox_request", "request_id", "entry_id"),
         Index("ix_effaced_outbox_status", "status", "gate", "entry_id"),
@@ -57,6 +63,7 @@ class OutboxRow(Base):
     crashes: Mapped[int] = mapped_column(default=0)
     gate: Mapped[datetime | None] = mapped_column(UtcDateTime)
     enqueued_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    aging_since: Mapped[datetime] = mapped_column(UtcDateTime)
     last_attempt_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_error: Mapped[str | None] = mapped_column(String(255))
     times_parked: Mapped[int] = mapped_column(default=0)

@@ -57,7 +57,8 @@ def approve(session: Session, executor: Executor, request_id: UUID, *, by: Offic
 
 def lock_request(session: Session, request_id: UUID) -> Request:
     """The request, locked until the transaction ends."""
-    request = session.get(Request, request_id, with_for_update=True)
+    # As it is now, not as this session may have read it before somebody else was faster.
+    request = session.get(Request, request_id, with_for_update=True, populate_existing=True)
     if request is None:
         raise NotFound("There is no such request.")
     return request

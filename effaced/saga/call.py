@@ -47,7 +47,10 @@ async def call(
         seen = (
             await _read_back(registered, ref, entry.entry_id) if _should_verify(registered, answer) else None
         )
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # we are being stopped; a task inside the resolver being stopped is only a failed call
         return Result(
             entry,
             error=error,
@@ -65,9 +68,18 @@ async def call(
 
 
 async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: OutboxEntry) -> Verification:
-    """Look again whether the person is gone; `due` when that can't be told now."""
+    """Erase once more and look whether the person is gone; `due` when that can't be told now.
+
+    Erasing is idempotent, so nothing is lost by it; only looking would never mend what a vendor forgot.
+    """
     try:
-        return await _read_back(registry.get(entry.resolver), entry.open_ref(keyring), entry.entry_id)
+        registered, ref = registry.get(entry.resolver), entry.open_ref(keyring)
+        if not registered.verifies:
+            return Verification.DUE
+        answer = await _within(registered.limits, _dispatch(registered, entry, ref))
+        if not _should_verify(registered, answer):
+            return Verification.DUE
+        return await _read_back(registered, ref, entry.entry_id)
     except Exception as error:
         _log.warning("read_back_failed", entry_id=str(entry.entry_id), error=type(error).__name__)
         return Verification.DUE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from effaced.audit.events import (
     Event,
@@ -16,7 +17,7 @@ from effaced.audit.events import (
 from effaced.errors import ResolverError
 from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus, StepOutcome, Verification
 from effaced.outbox.entry import OutboxEntry
-from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Retained, Scheduled
+from effaced.resolvers.protocols import AlreadyAbsent, Answer, CredentialsRefused, Erased, Retained, Scheduled
 from effaced.retries.policy import BackoffPolicy
 
 
@@ -67,7 +68,16 @@ class Decision:
 
 
 def decide(result: Result, rules: Rules, now: datetime) -> Decision:
-    """Succeeded, parked, to be tried again, or abandoned."""
+    """Succeeded, parked, to be tried again, or abandoned. Never raises, whatever a resolver answered."""
+    try:
+        return _decide(result, rules, now)
+    except (
+        Exception
+    ) as error:  # an answer that can't be written down is the resolver's fault, not the flush's
+        return _abandoned(result, error, "bad_answer")
+
+
+def _decide(result: Result, rules: Rules, now: datetime) -> Decision:
     if result.error is not None:
         return _after_error(result, result.error, rules, now)
     match result.answer:
@@ -80,7 +90,7 @@ def decide(result: Result, rules: Rules, now: datetime) -> Decision:
         case AlreadyAbsent():
             return _succeeded(result, StepOutcome.ALREADY_ABSENT, rules, now)
         case Retained(basis=basis):
-            return _succeeded(result, StepOutcome.RETAINED, rules, now, basis)
+            return _succeeded(result, StepOutcome.RETAINED, rules, now, _word(basis))
         case _:
             unknown = ResolverError("The resolver gave no answer that effaced knows.")
             return _abandoned(result, unknown, "unknown_answer")
@@ -118,6 +128,7 @@ def _succeeded(
 def _parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Decision:
     # A horizon in the past would have us ask again at once, for ever: wait one step at least.
     entry = result.entry
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
     horizon = max(until, now + rules.backoff.delay(1))
     return Decision(
         result,
@@ -140,19 +151,22 @@ def _parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Dec
 def _after_error(result: Result, error: BaseException, rules: Rules, now: datetime) -> Decision:
     entry = result.entry
     if isinstance(error, ResolverError):
-        return _abandoned(result, error, error.code)
-    if entry.attempts >= rules.max_attempts:
+        return _abandoned(result, error, _word(error.code))
+    # Credentials are refused to everybody alike: one rotated password must not use up a backlog's attempts.
+    refused = isinstance(error, CredentialsRefused)
+    if entry.attempts >= rules.max_attempts and not refused:
         return _abandoned(result, error, "attempts_exhausted")
-    asked = getattr(error, "retry_after", None) or timedelta(0)
-    gate = now + max(rules.backoff.delay(max(entry.attempts, 1)), asked)
-    if gate > entry.enqueued_at + rules.max_age:
+    asked = getattr(error, "retry_after", None)
+    wait = rules.backoff.max_delay if refused else rules.backoff.delay(max(entry.attempts, 1))
+    gate = now + (max(wait, asked) if isinstance(asked, timedelta) else wait)
+    if gate > entry.aging_since + rules.max_age:
         return _abandoned(result, error, "max_age")
     return Decision(
         result,
         OutboxStatus.FAILED,
         AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE,
         gate=gate,
-        attempts=entry.attempts,
+        attempts=entry.attempts - 1 if refused else entry.attempts,
         last_error=class_name(error),
         times_parked=entry.times_parked,
     )
@@ -175,4 +189,9 @@ def _abandoned(result: Result, error: BaseException, code: str) -> Decision:
 
 def class_name(error: BaseException) -> str:
     """All that is kept of an error: messages quote what people typed."""
-    return type(error).__name__[:255]
+    return _word(type(error).__name__, 255)
+
+
+def _word(text: str, longest: int = 64) -> str:
+    """A machine word as the trail takes it; third parties may have put anything there."""
+    return re.sub(r"[^A-Za-z0-9_.:\-]", "_", str(text))[:longest] or "unnamed"

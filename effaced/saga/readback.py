@@ -20,9 +20,12 @@ from effaced.outbox.tables import OutboxRow
 
 
 def settle_read_back(
-    session: Session, entry: OutboxEntry, seen: Verification, *, again_at: datetime | None = None
+    session: Session, entry: OutboxEntry, seen: Verification, *, again_at: datetime | None
 ) -> bool:
-    """Write down what the read-back said; `again_at` when it could not be made this time either."""
+    """Write down what the read-back said. One that could not be made is due again at `again_at`.
+
+    With no such moment it is given up, and a person is told.
+    """
     known = seen is not Verification.DUE
     ours = session.execute(
         update(OutboxRow)
@@ -35,34 +38,40 @@ def settle_read_back(
             verification=seen,
             verify_due_at=None if known else again_at,
             verified_at=clock.now() if known else None,
+            crashes=0,
             **({"ref_sealed": None} if seen is Verification.CONFIRMED else {}),
         )
         .returning(OutboxRow.entry_id)
     ).first()
-    if ours is None or not known:
-        return ours is not None
+    if ours is None:
+        return False
     about = {"request_id": entry.request_id, "entry_id": entry.entry_id, "subject": entry.subject}
     if seen is Verification.CONFIRMED:
         append_one(session, ExternallyVerified(resolver=entry.resolver), **about)
         record_recoveries(session, DeadLetterDomain.VERIFICATION, [entry.entry_id])
-        return True
-    append_one(session, ExternalVerificationFailed(resolver=entry.resolver), **about)
-    failure = Failure(
+    elif seen is Verification.STILL_PRESENT:
+        append_one(session, ExternalVerificationFailed(resolver=entry.resolver), **about)
+        record_failures(session, [_failure(entry, "StillPresent", "still_present")])
+    elif again_at is None:
+        record_failures(session, [_failure(entry, "ReadBackNotPossible", "unverifiable")])
+    return True
+
+
+def _failure(entry: OutboxEntry, error: str, code: str) -> Failure:
+    return Failure(
         domain=DeadLetterDomain.VERIFICATION,
         request_id=entry.request_id,
         subject=entry.subject,
-        error="StillPresent",
-        code="still_present",
+        error=error,
+        code=code,
         entry_id=entry.entry_id,
         resolver=entry.resolver,
         attempts=entry.attempts,
     )
-    record_failures(session, [failure])
-    return True
 
 
 def ask_for_read_back(session: Session, entry_id: object) -> str | None:
-    """Have an entry read back again; answers its resolver, or None if there is nothing to read back."""
+    """Have an entry erased and read back once more; its resolver, or None if there is nothing to read."""
     return session.execute(
         update(OutboxRow)
         .where(
@@ -70,6 +79,11 @@ def ask_for_read_back(session: Session, entry_id: object) -> str | None:
             OutboxRow.verification.is_not(None),
             OutboxRow.ref_sealed.is_not(None),
         )
-        .values(verification=Verification.DUE, verify_due_at=clock.now())
+        .values(
+            verification=Verification.DUE,
+            verify_due_at=clock.now(),
+            last_attempt_at=clock.now(),
+            crashes=0,
+        )
         .returning(OutboxRow.resolver)
     ).scalar_one_or_none()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from effaced import clock
 from effaced.crypto import Keyring
 from effaced.db import Database
 from effaced.log import get_logger
-from effaced.model import OutboxOperation, OutboxStatus, SubjectKey
+from effaced.model import OutboxOperation, OutboxStatus, SubjectKey, Verification
 from effaced.outbox import claim as claims
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import OutboxEntry
@@ -29,13 +29,14 @@ from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.call import call, read_back
 from effaced.saga.decide import Decision, Result, Rules, decide
+from effaced.saga.flight import Flush, Flying, landed
 from effaced.saga.rate import RateLimit
 from effaced.saga.readback import settle_read_back
 from effaced.saga.settle import Completed, OnComplete, settle
 
 _log = get_logger(__name__)
-# How long results wait for company before they are settled.
-_GATHER = 0.02
+# How long to wait for anything before looking round again: for new entries, tokens, or the word to stop.
+_LOOK_ROUND = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +65,6 @@ def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
 class _Claimed:
     entries: list[OutboxEntry]
     alone: bool
-
-
-async def _landed(flying: set[asyncio.Task[Result]]) -> tuple[list[Result], set[asyncio.Task[Result]]]:
-    """Wait for a result, and a moment for more; the rest flies on."""
-    done, flying = await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
-    if flying:
-        more, flying = await asyncio.wait(flying, timeout=_GATHER)
-        done |= more
-    return [task.result() for task in done], flying
 
 
 class SagaRunner:
@@ -108,7 +100,7 @@ class SagaRunner:
         self._stopping = True
 
     async def run_once(self) -> int:
-        """Work through everything that is due now, resolver by resolver; returns entries settled."""
+        """Work through everything that is due now, resolver by resolver; returns what was settled."""
         with self._db.read() as session:
             names = due_resolvers(session)
         return sum([await self.drain(name) for name in sorted(names)])
@@ -118,39 +110,59 @@ class SagaRunner:
         until = None if seconds is None else clock.monotonic() + seconds
         async with self._registry.connected():
             settled = await self._pump(resolver, until)
-            await self._read_backs(resolver)
-        return settled
+            return settled + await self._read_backs(resolver, until)
+
+    def _is_over(self, until: float | None) -> bool:
+        return self._stopping or (until is not None and clock.monotonic() >= until)
 
     # --- the pump ---
 
     async def _pump(self, resolver: str, until: float | None) -> int:
-        limits = self._registry.get(resolver).limits if resolver in self._registry else Limits()
-        rate = RateLimit(limits.rate_per_second)
+        limits, rate = self._limits(resolver)
         most = min(self._batch_size, limits.concurrency)
-        flying: set[asyncio.Task[Result]] = set()
-        settled, alone = 0, False
-        settling: asyncio.Task[int] | None = None
-        while True:
-            over = self._stopping or (until is not None and clock.monotonic() >= until)
-            room = rate.allows(most - len(flying))
-            # Refill by halves: claiming for every single call that returns would cost a transaction each.
-            if not over and not alone and room and len(flying) <= most // 2:
-                claimed = await asyncio.to_thread(self._claim, resolver, room, busy=bool(flying))
-                rate.spend(len(claimed.entries))
-                alone = claimed.alone
-                callable_now = await asyncio.to_thread(self._release_unfinishable, claimed.entries, limits)
-                flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
-                over = not claimed.entries
+        flush = Flush(self._settle)
+        flying: Flying = set()
+        alone = dry = False
+        try:
+            while True:
+                over = self._is_over(until)
+                room = 0 if over or alone else rate.allows(most - len(flying))
+                if room:
+                    claimed = await asyncio.to_thread(self._claim, resolver, room, busy=bool(flying))
+                    alone = claimed.alone
+                    dry = not claimed.entries and not alone
+                    if alone:
+                        # Whoever dies beside an entry that flies alone must not be taken for its victim.
+                        await flush.finish()
+                    rate.spend(len(claimed.entries))
+                    callable_now = await asyncio.to_thread(
+                        self._release_unfinishable, claimed.entries, limits
+                    )
+                    flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
+                if flying:
+                    results, flying = await landed(flying, min(_LOOK_ROUND, rate.wait() or _LOOK_ROUND))
+                    await flush.start(results)
+                    if alone and not flying:
+                        await flush.finish()
+                        alone = False
+                elif over or dry:
+                    return await flush.finish()
+                else:
+                    await asyncio.sleep(min(_LOOK_ROUND, rate.wait()))
+        finally:
+            # Whatever ended the loop: calls that were made are waited for, each has its time, and settled.
             if flying:
-                finished, flying = await _landed(flying)
-                # One flush is written while the next calls are claimed and made; never two at once.
-                settled += await settling if settling else 0
-                settling = asyncio.create_task(asyncio.to_thread(self._settle, finished))
-                alone = alone and bool(flying)
-            elif over:
-                return settled + (await settling if settling else 0)
-            else:
-                await asyncio.sleep(rate.wait())
+                await flush.start(await asyncio.gather(*flying))
+            await flush.finish()
+
+    def _limits(self, resolver: str) -> tuple[Limits, RateLimit]:
+        if resolver not in self._registry:
+            return Limits(), RateLimit(None)
+        registered = self._registry.get(resolver)
+        per_second = registered.limits.rate_per_second
+        if per_second and registered.verifies:
+            per_second /= 2  # every entry is two calls
+        return registered.limits, RateLimit(per_second)
 
     def _claim(self, resolver: str, room: int, *, busy: bool) -> _Claimed:
         """The next entries. One whose runner died comes first, and flies by itself."""
@@ -179,7 +191,7 @@ class SagaRunner:
 
     # --- settling ---
 
-    def _settle(self, results: list[Result]) -> int:
+    def _settle(self, results: Sequence[Result]) -> int:
         now = clock.now()
         decisions = [decide(result, self._rules, now) for result in results]
         try:
@@ -228,17 +240,26 @@ class SagaRunner:
 
     # --- read-backs that were left over ---
 
-    async def _read_backs(self, resolver: str) -> None:
-        if resolver not in self._registry or self._stopping:
-            return
-        limit = self._registry.get(resolver).limits.concurrency
-        entries = await asyncio.to_thread(self._claim_read_backs, resolver, limit)
-        seen = await asyncio.gather(*(read_back(self._registry, self._keyring, entry) for entry in entries))
-        again_at = clock.now() + self._backoff.max_delay
-        for entry, verification in zip(entries, seen, strict=True):
-            with self._db.begin() as session:
-                settle_read_back(session, entry, verification, again_at=again_at)
+    async def _read_backs(self, resolver: str, until: float | None) -> int:
+        """Erase again and look again, one by one, where the look with the erasure could not be made."""
+        made = 0
+        while not self._is_over(until):
+            entry = await asyncio.to_thread(self._claim_read_back, resolver)
+            if entry is None:
+                break
+            poison = entry.crashes > self._crash_limit
+            seen = Verification.DUE if poison else await read_back(self._registry, self._keyring, entry)
+            made += await asyncio.to_thread(self._settle_read_back, entry, seen, poison=poison)
+        return made
 
-    def _claim_read_backs(self, resolver: str, limit: int) -> list[OutboxEntry]:
+    def _claim_read_back(self, resolver: str) -> OutboxEntry | None:
         with self._db.begin() as session:
-            return claims.claim_read_backs(session, resolver, limit=limit, lease=self._backoff.lease)
+            return claims.claim_read_back(session, resolver, lease=self._backoff.lease)
+
+    def _settle_read_back(self, entry: OutboxEntry, seen: Verification, *, poison: bool) -> bool:
+        now = clock.now()
+        again_at: datetime | None = now + self._backoff.max_delay
+        if poison or now > (entry.last_attempt_at or now) + self._rules.max_age:
+            again_at = None  # no further try: a person has to look
+        with self._db.begin() as session:
+            return settle_read_back(session, entry, seen, again_at=again_at)

@@ -120,6 +120,7 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
                 claimed_alone=False,
                 crashes=0,
                 **({"ref_sealed": None} if used_up else {}),
+                **({"aging_since": gate} if status is OutboxStatus.SCHEDULED else {}),
             )
         )
 

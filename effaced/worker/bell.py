@@ -19,8 +19,6 @@ from effaced.config import Settings
 
 QUEUE = "effaced"
 _DRAIN = "effaced.worker.jobs.drain"
-# More waiting jobs than this, and another sweep adds nothing but jobs.
-_ENOUGH = 100
 
 
 def connect(url: str, *, answer_within: float | None = None) -> Redis:
@@ -49,11 +47,12 @@ class RqBell:
 
     def sweep(self, resolvers: Iterable[str]) -> None:
         """From the scheduler: a job per resolver that has something due, whatever was rung before."""
-        if self._queue.count >= _ENOUGH:
-            return
         tick = int(clock.now().timestamp())
+        # Those that wait for a worker already. A crashed job is not among them, so it hides nothing.
+        waiting = " ".join(self._queue.get_job_ids())
         for name in sorted(resolvers):
-            self._enqueue(f"sweep-{_slug(name)}-{tick}", name)
+            if _slug(name) not in waiting:
+                self._enqueue(f"sweep-{_slug(name)}-{tick}", name)
 
     def _enqueue(self, job_id: str, resolver: str) -> bool:
         try:

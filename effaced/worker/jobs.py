@@ -31,9 +31,9 @@ def drain(resolver: str) -> None:
         raise RuntimeError("effaced's jobs run under `effaced worker`")
     runtime = _runtime
     runtime.db.engine.dispose(close=False)  # the parent's connections are not ours
-    runner = runtime.runner()
-    signal.signal(signal.SIGTERM, lambda *_: runner.stop())
     try:
+        runner = runtime.runner()
+        signal.signal(signal.SIGTERM, lambda *_: runner.stop())
         settled = asyncio.run(runner.drain(resolver, seconds=runtime.settings.drain_seconds))
         with runtime.db.read() as session:
             more = due_resolvers(session) & {resolver}

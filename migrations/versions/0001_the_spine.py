@@ -83,6 +83,7 @@ def upgrade() -> None:
         sa.Column("payload", JSON, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_effaced_audit_events")),
     )
+    op.create_index("ix_effaced_audit_events_actor", "effaced_audit_events", ["actor", "id"])
     op.create_index("ix_effaced_audit_events_request", "effaced_audit_events", ["request_id", "id"])
     op.create_index("ix_effaced_audit_events_subject", "effaced_audit_events", ["subject_hmac", "id"])
     op.create_index("ix_effaced_audit_events_type", "effaced_audit_events", ["type", "id"])
@@ -166,6 +167,7 @@ def upgrade() -> None:
         sa.Column("crashes", sa.Integer(), nullable=False),
         sa.Column("gate", sa.DateTime(timezone=True), nullable=True),
         sa.Column("enqueued_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("aging_since", sa.DateTime(timezone=True), nullable=False),
         sa.Column("last_attempt_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("last_error", sa.String(length=255), nullable=True),
         sa.Column("times_parked", sa.Integer(), nullable=False),
@@ -199,6 +201,12 @@ def upgrade() -> None:
         "effaced_outbox",
         ["resolver", "verify_due_at"],
         **where("verify_due_at IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_effaced_outbox_verification",
+        "effaced_outbox",
+        ["verification", "entry_id"],
+        **where("verification IS NOT NULL"),
     )
 
     op.create_table(
@@ -313,6 +321,9 @@ def protect_trail() -> None:
             "CREATE TRIGGER effaced_audit_no_truncate BEFORE TRUNCATE ON effaced_audit_events "
             "FOR EACH STATEMENT EXECUTE FUNCTION effaced_audit_refuse()"
         )
+        for trigger in ("effaced_audit_no_change", "effaced_audit_no_truncate"):
+            # Also when somebody has switched triggers off by acting as a replica.
+            op.execute(f"ALTER TABLE effaced_audit_events ENABLE ALWAYS TRIGGER {trigger}")
         return
     for name, moment in (
         ("effaced_audit_no_update", "BEFORE UPDATE ON effaced_audit_events"),

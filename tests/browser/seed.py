@@ -52,8 +52,8 @@ tables:
     link: {to: customers, on: {customer_id: id}}
     columns:
       id: not_personal
-      customer_id: {retain: {basis: "tax law, ten years"}}
-      billed_on: {retain: {basis: "tax law, ten years"}}
+      customer_id: {retain: {basis: "tax law, ten years", until: 2036-12-31}}
+      billed_on: {retain: {basis: "tax law, ten years", until: 2036-12-31}}
 """
 VENDORS = ("crm", "files", "mailing", "payment")
 RESOLVERS = "version: 1\nresolvers:\n" + "".join(

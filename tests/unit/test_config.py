@@ -42,6 +42,7 @@ def test_the_environment_wins_over_the_file(clean: pytest.MonkeyPatch, tmp_path:
         ("EFFACED_LOG_LEVEL", "chatty", "'debug', 'info', 'warning' or 'error'"),
         ("EFFACED_TIME_ZONE", "Mars/Olympus", "IANA"),
         ("EFFACED_REDIS_URL", "hunter2@redis", "redis://"),
+        ("EFFACED_REDIS_URL", "redis://h:abc", "redis://"),
     ],
 )
 def test_a_wrong_value_names_the_key_and_what_is_allowed(
@@ -81,6 +82,21 @@ def test_all_wrong_values_are_told_at_once(clean: pytest.MonkeyPatch) -> None:
         "EFFACED_LEASE_SECONDS",
         "EFFACED_BATCH_SIZE",
     }
+
+
+def test_a_backoff_above_its_cap_names_both(clean: pytest.MonkeyPatch) -> None:
+    clean.setenv("EFFACED_BACKOFF_SECONDS", "60")
+    clean.setenv("EFFACED_BACKOFF_CAP_SECONDS", "30")
+    with pytest.raises(
+        ConfigurationError, match="EFFACED_BACKOFF_SECONDS must be at most EFFACED_BACKOFF_CAP"
+    ):
+        load_settings()
+
+
+def test_an_empty_name_of_the_file_means_the_usual_one(clean: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "effaced.toml").write_text("batch_size = 7\n")
+    clean.setenv("EFFACED_CONFIG", "")
+    assert load_settings().batch_size == 7
 
 
 def test_a_missing_key_says_how_to_make_one(clean: pytest.MonkeyPatch) -> None:

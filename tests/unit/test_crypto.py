@@ -45,9 +45,17 @@ def test_the_same_value_hashes_differently_for_another_purpose() -> None:
     assert ring.fingerprint("anna", purpose="note") != ring.fingerprint("anna", purpose="subject")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "k1", "k1:short", f"{OLD},{OLD}", "k 1:" + OLD.split(":")[1], ":" + "A" * 44]
-)
+UNUSABLE = {
+    "nothing": "",
+    "no key": "k1",
+    "too short": "k1:short",
+    "twice the same name": f"{OLD},{OLD}",
+    "a space in the name": "k 1:" + OLD.split(":")[1],
+    "no name": ":" + OLD.split(":")[1],
+}
+
+
+@pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
 def test_unusable_keys_are_refused_without_being_shown(text: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Keyring.parse(text)

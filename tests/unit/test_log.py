@@ -29,6 +29,30 @@ def test_telling_shapes_are_blanked_anywhere(value: object) -> None:
     assert not any(word in cleaned for word in ("anna", "eff_abc", "secret", "a@b"))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        ValueError("anna@people.example"),
+        {"anna@people.example"},
+        b"anna@people.example",
+        "GET /x?api_key=anna",
+    ],
+)
+def test_values_of_any_type_are_looked_at(value: object) -> None:
+    assert "anna" not in str(redact(None, "info", {"event": value}))
+
+
+@pytest.mark.parametrize(
+    "key", ["emails", "tokens", "secret_key", "phone_number", "subject", "email_address"]
+)
+def test_longer_and_plural_keys_are_blanked_too(key: str) -> None:
+    assert redact(None, "info", {key: "anna"}) == {key: GONE}
+
+
+def test_a_password_with_an_at_sign_is_blanked_whole() -> None:
+    assert "cret" not in str(redact(None, "info", {"event": "postgresql://user:se@cret@db/x"}))
+
+
 def test_ordinary_words_stay() -> None:
     event = {"event": "drained", "resolver": "crm", "settled": 3}
     assert redact(None, "info", dict(event)) == event

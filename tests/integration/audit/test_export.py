@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import threading
 from uuid import UUID
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, text
 
 from effaced import clock
 from effaced.audit.append import append_one
@@ -82,6 +83,35 @@ def test_more_than_a_batch_is_streamed_without_gap(db: Database) -> None:
     pieces = list(export(db, AuditFilter(), Format.JSONL, actor="cli"))
     assert len(pieces) == 3
     assert [json.loads(line)["id"] for line in "".join(pieces).splitlines()] == list(range(1, 2_501))
+
+
+def test_waits_for_events_that_have_an_id_and_no_commit_yet(migrated_postgres_url: str) -> None:
+    """Otherwise an event with a lower number than the export's last one would be in no export ever."""
+    database = Database(migrated_postgres_url)
+    pieces: list[str] = []
+    with database.begin() as late:
+        append_one(late, RequestRepeated())
+        with database.begin() as session:
+            append_one(session, RequestRepeated())
+        thread = threading.Thread(
+            target=lambda: pieces.extend(export(database, AuditFilter(), Format.JSONL, actor="cli"))
+        )
+        thread.start()
+        waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        with database.read() as session:
+            while not session.scalar(waiting):
+                session.rollback()
+        assert pieces == []
+    thread.join(20)
+    assert [json.loads(line)["id"] for line in "".join(pieces).splitlines()] == [1, 2]
+    database.dispose()
+
+
+def test_says_what_was_asked_for(trail: Database) -> None:
+    export(trail, AuditFilter(actor="cli", since=clock.now()), Format.CSV, actor="cli")
+    with trail.read() as session:
+        event = session.scalars(select(AuditEvent).where(AuditEvent.type == "AUDIT_EXPORTED")).one()
+    assert {"by_actor", "since"} <= set(event.payload)
 
 
 def test_an_unknown_type_is_refused_and_leaves_no_event(trail: Database) -> None:

@@ -139,7 +139,7 @@ def add_requests(house: House, count: int, *, due_in: timedelta, **columns: obje
         "execute_attempts": 0,
     }
     rows = [
-        {**values, "id": each, "ref": f"ER-{each.hex[-8:].upper()}", "subject_hmac": each.hex * 2, **columns}
+        {**values, "id": each, "ref": f"ER-{each.hex[-12:].upper()}", "subject_hmac": each.hex * 2, **columns}
         for each in ids
     ]
     with house.runtime.db.begin() as session:

@@ -96,6 +96,18 @@ def test_filters_narrow_by_system_error_and_place(house: House, ada: Visitor) ->
     assert {query: len(ada.refs(f"/console/abandoned?{query}")) for query in expected} == expected
 
 
+def test_the_letters_of_one_request_are_found_from_its_page(house: House, ada: Visitor) -> None:
+    fail(house, 1, 2)
+    (first, _second) = ada.refs("/console/abandoned")
+    page = ada.get(f"/console/requests/{first}").text
+    assert f'href="/console/abandoned?ref={first}"' in page
+    assert ada.refs(f"/console/abandoned?ref={first}") == [first]
+
+
+def test_a_ref_that_nobody_has_is_refused(ada: Visitor) -> None:
+    assert ada.get("/console/abandoned?ref=ER-9999-9999").status_code == 422
+
+
 def test_groups_count_by_system_and_error(house: House, ada: Visitor) -> None:
     fail(house, 1, 2)
     fail(house, 3, vendor="files")

@@ -33,7 +33,7 @@ def test_before_approval_the_plan_says_what_would_happen(house: House, ada: Visi
     page = words(show(ada, house, house.ask(3)))
     assert "orders 4 Deleted" in page
     assert "invoices 1 Retained" in page
-    assert "billed_on tax law, ten years" in page
+    assert "tax law, ten years, until 31 Dec 2036 billed_on, customer_id" in page
     assert "customers 1 Anonymised" in page
     assert "Systems to be called crm files mailing payment" in page
     assert "This changes 5 rows in 2 tables at once and calls 4 external systems." in page

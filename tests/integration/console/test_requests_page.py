@@ -25,7 +25,7 @@ def test_load_more_walks_through_all_rows_once_when_all_are_due_at_the_same_time
     ids = add_requests(house, 120, due_in=timedelta(days=20))
     walked = ada.refs("/console/requests")
     assert len(walked) == 120
-    assert sorted(walked) == sorted(f"ER-{each.hex[-8:].upper()}" for each in ids)
+    assert sorted(walked) == sorted(f"ER-{each.hex[-12:].upper()}" for each in ids)
 
 
 def test_the_walk_in_the_other_order_is_the_same_walk_backwards(house: House, ada: Visitor) -> None:

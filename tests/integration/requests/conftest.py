@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from requests_cast import Office
 
 from effaced.db import Database
+
+
+@pytest.fixture
+def postgres_office(migrated_postgres_url: str, tmp_path: Path) -> Iterator[Office]:
+    """For what only PostgreSQL can do: on SQLite writers come one after the other."""
+    database = Database(migrated_postgres_url)
+    yield Office(database, tmp_path)
+    database.dispose()
 
 
 @pytest.fixture

@@ -7,13 +7,17 @@ from datetime import timedelta
 
 import pytest
 from requests_cast import Office
+from sqlalchemy import text
 
 from effaced import clock
+from effaced.db import Database
 from effaced.errors import Conflict, NotFound, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
 from effaced.requests.approve import approve
 from effaced.requests.complete import complete_operations
+from effaced.requests.execute import Executor
 from effaced.requests.redrive import redrive
+from effaced.requests.tables import Request
 from effaced.saga.runner import SagaRunner
 
 REASON = "Identity checked."
@@ -78,6 +82,18 @@ class TestApprove:
         with pytest.raises(Conflict), office.db.begin() as session:
             approve(session, office.executor, request.id, by=office.otto, reason=REASON)
 
+    def test_two_officers_at_once_are_one_approval_and_one_conflict(self, postgres_office: Office) -> None:
+        """Both have the page open: the second session read the request before the first one approved."""
+        office = postgres_office
+        request = office.receive().request
+        with office.db.begin() as late:
+            assert late.get_one(Request, request.id).status is RequestStatus.REVIEW
+            with office.db.begin() as session:
+                approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+            with pytest.raises(Conflict):
+                approve(late, office.executor, request.id, by=office.otto, reason=REASON)
+        assert office.request(request.id).status is RequestStatus.RUNNING
+
     def test_an_unknown_request_is_not_found(self, office: Office) -> None:
         with pytest.raises(NotFound), office.db.begin() as session:
             approve(session, office.executor, new_id(), by=office.olga, reason=REASON)
@@ -103,8 +119,6 @@ class TestExecute:
         first = office.receive("2", approvals=0).request
         office.executor.execute_now(first.id)
         with office.db.begin() as session:
-            from sqlalchemy import text
-
             session.execute(text("INSERT INTO people VALUES (2, 'bert@people.example', NULL)"))
         assert office.receive("2").duplicate is False
 
@@ -123,8 +137,6 @@ class TestExecute:
     def test_somebody_gone_meanwhile_is_still_erased_elsewhere(self, office: Office) -> None:
         request = office.receive(approvals=0).request
         with office.db.begin() as session:
-            from sqlalchemy import text
-
             session.execute(text("DELETE FROM people WHERE id = 1"))
         office.executor.execute_now(request.id)
         assert [entry.resolver for entry in office.entries()] == ["crm"]
@@ -157,18 +169,27 @@ class TestFailure:
         assert office.people() == [2]
         assert [letter.status for letter in office.letters()] == [DeadLetterStatus.RESOLVED]
 
+    def test_a_constraint_that_waits_for_the_commit_holds_nobody_else_up(self, office: Office) -> None:
+        stuck = office.receive("1", approvals=0).request
+        free = office.receive("2", approvals=0).request
+        with office.db.begin() as session:
+            session.execute(
+                text(
+                    "CREATE TABLE fans (person integer REFERENCES people (id) DEFERRABLE INITIALLY DEFERRED)"
+                )
+            )
+            session.execute(text("INSERT INTO fans VALUES (1)"))
+        assert office.executor.execute_due() == 2
+        assert office.request(free.id).status is RequestStatus.COMPLETED
+        assert office.request(stuck.id).status is RequestStatus.APPROVED
+        assert [letter.request_id for letter in office.letters()] == [stuck.id]
+
     def test_a_lock_that_is_not_given_is_tried_again_without_a_dead_letter(
-        self, office: Office, migrated_url: str
+        self, postgres_office: Office, migrated_postgres_url: str
     ) -> None:
-        from sqlalchemy import text
-
-        from effaced.db import Database, is_postgres
-        from effaced.requests.execute import Executor
-
-        if not is_postgres(office.db.engine):
-            return  # on SQLite writers wait their turn before they begin
+        office = postgres_office
         request = office.receive(approvals=0).request
-        hasty = Database(migrated_url, lock_timeout_ms=50)
+        hasty = Database(migrated_postgres_url, lock_timeout_ms=50)
         executor = Executor(hasty, office.keyring, office.plan, office.registry)
         with office.db.begin() as session:
             session.execute(text("SELECT * FROM people FOR UPDATE"))

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
-from saga_cast import NOON, House, Vendor
-from sqlalchemy import update
+from saga_cast import KEYRING, NOON, House, Vendor
+from sqlalchemy import text, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.clock import ManualClock
+from effaced.db import Database
 from effaced.model import OutboxOperation, OutboxStatus, RequestStatus, SubjectRef
-from effaced.outbox.claim import claim
+from effaced.outbox.claim import claim, claim_crashed
+from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.entry import OutboxEntry
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
@@ -23,6 +26,7 @@ from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import Answer, Erased
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.runner import SagaRunner
 from effaced.saga.settle import settle
 
 LEASE = timedelta(minutes=5)
@@ -70,8 +74,6 @@ class TestClaim:
         assert [entry.resolver for entry in take(house)] == ["crm"]
 
     def test_skips_what_another_transaction_is_taking(self, migrated_postgres_url: str) -> None:
-        from effaced.db import Database
-
         house = House(Database(migrated_postgres_url))
         house.request(("crm", "1"), ("crm", "2"))
         with house.db.begin() as one, house.db.begin() as other:
@@ -82,10 +84,6 @@ class TestClaim:
         house.db.dispose()
 
     def test_a_rolled_back_enqueue_leaves_nothing(self, house: House) -> None:
-        from saga_cast import KEYRING
-
-        from effaced.outbox.enqueue import Call, enqueue
-
         class Undone(Exception):
             pass
 
@@ -139,26 +137,39 @@ class TestCrash:
         house.drain()
         assert {entry.attempts for entry in house.entries()} == {1}
 
-    def test_each_is_run_alone_after_it(self, house: House, noon: ManualClock) -> None:
-        flying: list[int] = []
+    def test_each_is_run_alone_after_it_and_settled_before_the_next(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        """Claimed a second time and not settled: only the one that is being called."""
+        beside: list[int] = []
 
-        class Counts(Vendor):
-            now = 0
-
+        class Watches(Vendor):
             async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
-                self.now += 1
-                flying.append(self.now)
-                await asyncio.sleep(0.001)
-                self.now -= 1
+                again = [entry for entry in house.entries() if entry.token == 2]
+                beside.append(sum(entry.status is OutboxStatus.IN_FLIGHT for entry in again))
                 return Erased()
 
-        house.vendor("crm", Counts())
+        house.vendor("crm", Watches())
         house.request(("crm", "1"), ("crm", "2"), ("crm", "3"))
         take(house)
         noon.advance(LEASE)
         house.request(("crm", "4"))
         assert house.drain() == 4
-        assert flying[:3] == [1, 1, 1]
+        assert beside[:3] == [1, 1, 1]
+
+    def test_one_is_claimed_at_a_time_also_when_the_planner_expects_a_tiny_table(
+        self, migrated_postgres_url: str, noon: ManualClock
+    ) -> None:
+        house = House(Database(migrated_postgres_url))
+        house.request(("crm", "0"))
+        with house.db.begin() as session:
+            session.execute(text("ANALYZE effaced_outbox"))
+        house.request(*(("crm", str(number)) for number in range(12)))
+        take(house, 20)
+        noon.advance(LEASE)
+        with house.db.begin() as session:
+            assert len(claim_crashed(session, "crm", lease=LEASE)) == 1
+        house.db.dispose()
 
     def test_poison_is_abandoned_and_its_neighbours_are_not(self, house: House, noon: ManualClock) -> None:
         """Whoever takes `poison` dies: first in a batch, then alone until its crashes are too many."""
@@ -166,8 +177,6 @@ class TestCrash:
         house.request(("crm", "good"))
         poisoned = house.request(("crm", "poison"))
         take(house)
-        from effaced.outbox.claim import claim_crashed
-
         for _ in range(20):
             noon.advance(LEASE)
             with house.db.begin() as session:
@@ -226,6 +235,77 @@ class TestFlush:
         house.drain()
         assert {entry.status for entry in house.entries()} == {OutboxStatus.SUCCEEDED}
         assert {entry.attempts for entry in house.entries()} == {1}
+
+    def test_slow_calls_leave_the_free_places_to_others(self, house: House) -> None:
+        """Six slow calls in ten places end only when all the quick ones have been settled beside them."""
+
+        class Mixed(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                while ref.value == "slow" and len(house.events("ERASURE_STEP_SUCCEEDED")) < 14:
+                    await asyncio.sleep(0.02)
+                return Erased()
+
+        house.vendor("crm", Mixed(), timeout=timedelta(seconds=20), concurrency=10)
+        house.request(*[("crm", "slow")] * 6)
+        house.request(*[("crm", "quick")] * 14)
+        house.drain()
+        assert {(entry.status, entry.attempts) for entry in house.entries()} == {(OutboxStatus.SUCCEEDED, 1)}
+
+    def test_new_work_is_taken_up_beside_a_slow_call(self, house: House) -> None:
+        class Mixed(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                if ref.value == "slow":
+                    house.request(("crm", "new"))
+                while ref.value == "slow" and not house.events("ERASURE_STEP_SUCCEEDED"):
+                    await asyncio.sleep(0.02)
+                return Erased()
+
+        house.vendor("crm", Mixed(), timeout=timedelta(seconds=20))
+        house.request(("crm", "slow"))
+        assert house.drain() == 2
+
+    def test_calls_already_made_are_settled_when_a_claim_fails(self, house: House) -> None:
+        """The database is gone for a moment in which it would be asked for more."""
+        landed = asyncio.Event()
+
+        class Slow(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                self.calls.append((ref.value, key))
+                await landed.wait()
+                return Erased()
+
+        class Fails(SagaRunner):
+            def _claim(self, *args: Any, **options: Any) -> Any:
+                if vendor.calls:
+                    landed.set()
+                    raise ConnectionError("the database is gone")
+                return super()._claim(*args, **options)
+
+        vendor = house.vendor("crm", Slow(), concurrency=4)
+        house.request(("crm", "1"), ("crm", "2"))
+        runner = Fails(house.registry, house.db, KEYRING, on_operations_complete=complete_operations)
+        with pytest.raises(ConnectionError):
+            asyncio.run(runner.drain("crm"))
+        assert {entry.status for entry in house.entries()} == {OutboxStatus.SUCCEEDED}
+
+    def test_the_word_to_stop_is_heard_while_waiting_for_the_rate(self, house: House) -> None:
+        runner = None
+
+        class Stops(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                assert runner is not None
+                asyncio.get_running_loop().call_later(0.05, runner.stop)
+                return Erased()
+
+        house.vendor("crm", Stops(), rate_per_second=0.001)
+        house.request(("crm", "1"), ("crm", "2"))
+        runner = house.runner()
+
+        async def within_reason() -> int:
+            async with asyncio.timeout(30):  # the next call may start in a thousand seconds
+                return await runner.drain("crm")
+
+        assert asyncio.run(within_reason()) == 1
 
     def test_claims_no_more_than_may_be_called_at_once(self, house: House) -> None:
         """Claimed and not yet answered: what has been answered is only waiting to be written down."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from saga_cast import NOON, CheckingVendor, House, Vendor
@@ -18,9 +18,19 @@ from effaced.model import (
     StepOutcome,
     Verification,
 )
+from effaced.outbox.claim import claim_read_back
 from effaced.outbox.due import due_resolvers, status_counts
 from effaced.outbox.requeue import requeue
-from effaced.resolvers.protocols import AlreadyAbsent, Erased, Retained, Scheduled, TransientFailure
+from effaced.resolvers.protocols import (
+    AlreadyAbsent,
+    CredentialsRefused,
+    Erased,
+    Retained,
+    Scheduled,
+    TransientFailure,
+)
+from effaced.resolvers.registry import ResolverRegistry
+from effaced.saga.readback import ask_for_read_back, settle_read_back
 from effaced.saga.runner import AbandonedSignal
 
 SECRET = "anna.meier@people.example"
@@ -305,7 +315,126 @@ class TestReadBack:
             None,
             None,
         )
-        assert len(vendor.calls) == 1
+        assert len(house.events("ERASURE_STEP_SUCCEEDED")) == 1
+
+    def test_looking_again_erases_again_so_that_what_was_forgotten_is_mended(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        vendor = CheckingVendor(absent=lambda _: len(vendor.calls) > 1)
+        house.vendor("crm", vendor)
+        house.request(("crm", "c-1"))
+        house.drain()
+        assert [letter.error_code for letter in house.letters()] == ["still_present"]
+        with house.db.begin() as session:
+            assert ask_for_read_back(session, house.entry().entry_id) == "crm"
+        house.drain()
+        assert house.entry().verification is Verification.CONFIRMED
+        assert [letter.status for letter in house.letters()] == [DeadLetterStatus.RESOLVED]
+
+    def test_that_can_never_be_made_ends_with_a_person(self, house: House, noon: ManualClock) -> None:
+        house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
+        house.request(("crm", "c-1"))
+        for _ in range(27):
+            house.drain()
+            noon.advance(timedelta(days=1))
+        assert [letter.error_code for letter in house.letters()] == ["unverifiable"]
+        with house.db.read() as session:
+            assert due_resolvers(session) == set()
+
+    def test_that_ends_its_runner_is_given_up(self, house: House, noon: ManualClock) -> None:
+        house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
+        house.request(("crm", "c-1"), ("crm", "c-2"))
+        house.drain()
+        poison = None
+        for _ in range(5):  # four runners die over the same read-back
+            noon.advance(timedelta(minutes=6))
+            with house.db.begin() as session:
+                entry = claim_read_back(session, "crm", lease=timedelta(minutes=5))
+            assert entry is not None
+            poison = poison or entry.entry_id
+            if entry.entry_id != poison:
+                with house.db.begin() as session:
+                    settle_read_back(session, entry, Verification.CONFIRMED, again_at=None)
+        house.drain()
+        noon.advance(timedelta(minutes=6))
+        house.drain()
+        assert [letter.entry_id for letter in house.letters()] == [poison]
+
+    def test_of_a_resolver_that_is_gone_does_not_come_up_again_at_once(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
+        house.request(("crm", "c-1"))
+        house.drain()
+        house.registry = ResolverRegistry()
+        noon.advance(timedelta(minutes=1))
+        house.drain()
+        with house.db.read() as session:
+            assert due_resolvers(session) == set()
+
+
+class Odd(Exception):
+    retry_after = 30  # seconds, as some libraries have it
+
+
+class TestOddAnswers:
+    """Third parties write resolvers. Whatever one of them does, the others' entries are settled."""
+
+    @pytest.mark.parametrize(
+        ("answer", "status"),
+        [
+            (Odd(), OutboxStatus.FAILED),
+            (ResolverError("no", code="two words and " + "x" * 300), OutboxStatus.ABANDONED),
+            (Retained("tax law, " + "x" * 300), OutboxStatus.SUCCEEDED),
+            (Scheduled(datetime(2027, 1, 1)), OutboxStatus.SCHEDULED),  # noqa: DTZ001
+            (Scheduled("tomorrow"), OutboxStatus.ABANDONED),  # type: ignore[arg-type]
+            (None, OutboxStatus.ABANDONED),
+            ("gone", OutboxStatus.ABANDONED),
+            (type("Ünïcödé error", (Exception,), {})(), OutboxStatus.FAILED),
+            (asyncio.CancelledError(), OutboxStatus.FAILED),
+        ],
+    )
+    def test_is_written_down_and_harms_nobody(
+        self, house: House, noon: ManualClock, answer: object, status: OutboxStatus
+    ) -> None:
+        house.vendor("crm", Vendor(lambda ref: answer if ref == "odd" else Erased()))  # type: ignore[arg-type, return-value]
+        odd = house.request(("crm", "odd"))
+        good = house.request(("crm", "good"))
+        house.drain()
+        assert {entry.request_id: entry.status for entry in house.entries()} == {
+            odd: status,
+            good: OutboxStatus.SUCCEEDED,
+        }
+
+
+class TestAge:
+    def test_is_counted_anew_from_the_horizon(self, house: House, noon: ManualClock) -> None:
+        vendor = house.vendor("crm", Vendor(lambda _: Scheduled(NOON + timedelta(days=30))))
+        house.request(("crm", "c-1"))
+        house.drain()
+        noon.advance(timedelta(days=30))
+        vendor.answer = lambda _: ConnectionError()
+        house.drain()
+        assert house.entry().status is OutboxStatus.FAILED
+
+    def test_is_counted_anew_from_a_requeue(self, house: House, noon: ManualClock) -> None:
+        house.vendor("crm", Vendor(lambda _: ConnectionError()))
+        house.request(("crm", "c-1"))
+        noon.advance(timedelta(days=26))
+        house.drain()
+        with house.db.begin() as session:
+            requeue(session, [house.entry().entry_id], actor="officer:1")
+        house.drain()
+        assert house.entry().status is OutboxStatus.FAILED
+
+
+def test_refused_credentials_use_up_no_attempt(house: House, noon: ManualClock) -> None:
+    house.vendor("crm", Vendor(lambda _: CredentialsRefused("no", status_code=401)))
+    house.request(("crm", "c-1"))
+    for _ in range(20):
+        house.drain()
+        noon.advance(timedelta(hours=1))
+    assert (house.entry().status, house.entry().attempts) == (OutboxStatus.FAILED, 0)
 
 
 def test_counts_every_status_with_zeros(house: House) -> None:
