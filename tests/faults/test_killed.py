@@ -48,8 +48,8 @@ def test_a_killed_web_process_loses_no_accepted_request(
         shop.start("scheduler")
         shop.start("worker")
         accepted: set[str] = set()
-        moment = random.Random(11).randrange(2, 6)
-        for number, person in enumerate(shop.people[:8]):
+        moment = random.Random(11).randrange(1, 4)
+        for number, person in enumerate(shop.people[:5]):
             if number == moment:
                 shop.kill(shop.web)
             try:
@@ -60,7 +60,7 @@ def test_a_killed_web_process_loses_no_accepted_request(
             assert answer.status_code in {200, 201}
             accepted.add(answer.json()["id"])
         assert accepted == {str(request_id) for request_id in shop.requests()}
-        settled(shop, 8)
+        settled(shop, 5)
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.drill)])
@@ -73,7 +73,7 @@ def test_kills_at_random_moments_lose_nothing(
         shop.vendors.fault("crm", "slow", seconds=0.3)
         shop.vendors.fault("files", "flaky", every=3)
         chance = random.Random(7)
-        for person in shop.people[:8]:
+        for person in shop.people[:6]:
             shop.post(person)
         for _ in range(kills):
             worker = shop.start("worker")
@@ -81,14 +81,14 @@ def test_kills_at_random_moments_lose_nothing(
             goal = claims + chance.randrange(1, 4)
             eventually(
                 lambda goal=goal: (  # type: ignore[misc]
-                    sum(entry.token for entry in shop.entries()) >= goal or shop.all_completed(8)
+                    sum(entry.token for entry in shop.entries()) >= goal or shop.all_completed(6)
                 ),
                 "the worker to claim something",
             )
             shop.kill(worker)
         shop.vendors.heal()
         shop.start("worker")
-        settled(shop, 8)
+        settled(shop, 6)
         assert {entry.crashes for entry in shop.entries()} == {0}
 
 

@@ -77,6 +77,7 @@ def test_load_more_walks_through_all_once_when_all_wait_for_one_moment(house: Ho
         "crashes": 0,
         "gate": now + timedelta(days=5),
         "enqueued_at": now,
+        "aging_since": now,
         "times_parked": 1,
     }
     with house.runtime.db.begin() as session:

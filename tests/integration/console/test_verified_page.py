@@ -70,6 +70,7 @@ def test_load_more_walks_through_all_outcomes_once(house: House, ada: Visitor) -
         "claimed_alone": False,
         "crashes": 0,
         "enqueued_at": now,
+        "aging_since": now,
         "times_parked": 0,
         "outcome": StepOutcome.ERASED,
     }
