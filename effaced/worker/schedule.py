@@ -10,12 +10,15 @@ import signal
 import threading
 from collections.abc import Callable
 
+from effaced import clock
 from effaced.log import get_logger
 from effaced.outbox.due import due_resolvers
+from effaced.requests.housekeeping import forget_old_answers
 from effaced.runtime import Runtime
 from effaced.worker.bell import RqBell
 
 _log = get_logger(__name__)
+_TIDY_EVERY = 3_600.0
 
 
 class Scheduler:
@@ -25,6 +28,7 @@ class Scheduler:
         self._runtime = runtime
         self._bell = bell
         self._stop = threading.Event()
+        self._tidy_at = clock.monotonic()
 
     def run(self) -> None:
         """Sweep until SIGTERM or SIGINT."""
@@ -39,6 +43,13 @@ class Scheduler:
         """One sweep. What fails is logged and tried again at the next."""
         self._try("execute_due", lambda: self._runtime.executor.execute_due())
         self._try("sweep", self._sweep)
+        if clock.monotonic() >= self._tidy_at:
+            self._tidy_at = clock.monotonic() + _TIDY_EVERY
+            self._try("tidy", self._tidy)
+
+    def _tidy(self) -> None:
+        with self._runtime.db.begin() as session:
+            forget_old_answers(session)
 
     def _sweep(self) -> None:
         with self._runtime.db.read() as session:
