@@ -66,8 +66,8 @@ lock: .venv/bin/python ## Write the two lock files; versions stay unless ARGS=--
 	  --no-annotate --no-header --all-extras -c requirements.lock pyproject.toml -o requirements-dev.lock
 	@echo "requirements.lock and requirements-dev.lock are written."
 
-clean: ## Remove .venv, caches and build results; the demo's data too.
-	rm -rf .venv dist build var .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## Remove .venv, caches, build results and the demo's data; your own data in var stays.
+	rm -rf .venv dist build var/demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
