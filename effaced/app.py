@@ -94,7 +94,9 @@ def _protect(response: Response) -> Response:
     if runtime.settings.secure_cookies:
         headers["Strict-Transport-Security"] = "max-age=31536000; includeSubDomains"
     if request.endpoint == "static":
-        if response.status_code == 200 and request.args.get("v"):
+        name = (request.view_args or {}).get("filename", "")
+        # Another version's fingerprint must not pin this version's content.
+        if response.status_code == 200 and request.args.get("v") == _fingerprint(name):
             headers["Cache-Control"] = _FOREVER
     elif "Cache-Control" not in headers:
         headers["Cache-Control"] = "no-store"

@@ -11,7 +11,7 @@ import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -54,13 +54,22 @@ def decode(token: str, *kinds: type) -> Key:
     try:
         parts = json.loads(base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4)))
         key = tuple(_READ[kind][1](value) for kind, value in parts)
-        fits = [_READ[kind][0] for kind, _ in parts] == list(kinds)
-    except (binascii.Error, ValueError, TypeError, KeyError, AttributeError):
+        fits = [_READ[kind][0] for kind, _ in parts] == list(kinds) and all(map(_storable, key))
+    except (binascii.Error, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         fits, key = False, ()
-    if not fits or any(isinstance(value, datetime) and value.tzinfo is None for value in key):
+    if not fits:
         problem = Problem("after", "is not the start of a page of this list")
         raise Refused("This page can't be found. Start again at the top of the list.", problems=[problem])
     return key
+
+
+def _storable(value: object) -> bool:
+    """Whether a database could hold it; anybody can write a token."""
+    if isinstance(value, datetime):
+        return value.tzinfo is not None and 1 < value.astimezone(UTC).year < 9999
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return not isinstance(value, str) or "\0" not in value
 
 
 def beyond(columns: Sequence[Any], key: Key, *, descending: bool = False) -> ColumnElement[bool]:

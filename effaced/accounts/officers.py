@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -71,6 +71,13 @@ def find_officer(session: Session, email: str) -> Officer | None:
 def list_officers(session: Session) -> list[Officer]:
     """All officers, by name, those who were deactivated last."""
     return list(session.scalars(select(Officer).order_by(Officer.active.desc(), Officer.name, Officer.id)))
+
+
+def end_sessions(session: Session, officer_id: UUID) -> None:
+    """Sign an officer out everywhere: a cookie that somebody copied opens nothing any more."""
+    session.execute(
+        update(Officer).where(Officer.id == officer_id).values(session_epoch=Officer.session_epoch + 1)
+    )
 
 
 def set_password(session: Session, officer: Officer, password: str, *, actor: str) -> None:

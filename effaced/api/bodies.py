@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -56,7 +57,9 @@ def read_body(request: Request, model: type[B]) -> B:
         raise UnsupportedMediaType
     data = _read(request)
     try:
-        return model.model_validate_json(data)
+        body = model.model_validate_json(data)
+        json.loads(data, object_pairs_hook=_refuse_twins)
+        return body
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
     if details[0]["type"] == "json_invalid":
@@ -64,6 +67,15 @@ def read_body(request: Request, model: type[B]) -> B:
         where = f" It breaks off at {place[0]}." if place else ""
         raise ApiProblem(MALFORMED, f"The body can't be read as JSON in UTF-8.{where}")
     raise Refused("The body is not as it must be.", problems=[_problem(detail) for detail in details])
+
+
+def _refuse_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """JSON lets a name stand twice and the last one win: not where it decides who is erased."""
+    names = [name for name, _ in pairs]
+    if twins := sorted({name for name in names if names.count(name) > 1}):
+        said = [Problem(name, "is there twice") for name in twins]
+        raise Refused("The body is not as it must be.", problems=said)
+    return dict(pairs)
 
 
 def _read(request: Request) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -27,6 +28,7 @@ from effaced.paging import Page
 from effaced.requests.read import refs_of
 
 blueprint = Blueprint("audit", __name__)
+_ACTOR = re.compile(r"system|cli|(officer|api_key):[0-9a-f-]{36}")
 _MEDIA = {Format.CSV: "text/csv; charset=utf-8", Format.JSONL: "application/x-ndjson"}
 
 
@@ -46,6 +48,8 @@ class AuditQuery:
         for name, value in given.items():
             if len(value) > 80 or not value.isprintable():
                 raise not_allowed(name, ["at most 80 printable characters"])
+        if given["actor"] and not _ACTOR.fullmatch(given["actor"]):
+            raise not_allowed("actor", ["system", "cli", "officer:<id>", "api_key:<id>"])
         if given["type"] and given["type"] not in TYPES:
             raise not_allowed("type", sorted(TYPES))
         return cls(**given)

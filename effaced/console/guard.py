@@ -90,7 +90,10 @@ def ask_to_sign_in() -> Response:
 
 def local_path(url: str | None) -> str | None:
     """The path of a URL inside the console, or nothing: a sign-in must not lead to another site."""
-    parts = urlsplit(url or "")
+    try:
+        parts = urlsplit(url or "")
+    except ValueError:  # no URL at all
+        return None
     if not parts.path.startswith("/console/") or "\\" in parts.path:
         return None
     return f"{parts.path}?{parts.query}" if parts.query else parts.path

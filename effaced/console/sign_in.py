@@ -7,8 +7,9 @@ from flask_login import current_user, login_user, logout_user
 from werkzeug.wrappers import Response
 
 from effaced import clock
+from effaced.accounts.officers import end_sessions
 from effaced.accounts.sign_in import sign_in
-from effaced.console.current import SignedIn, runtime
+from effaced.console.current import SignedIn, me, runtime
 from effaced.console.guard import SIGNED_IN_AT, local_path, public, reading
 from effaced.console.htmx import go_to
 
@@ -43,6 +44,8 @@ def send() -> Response:
 @blueprint.post("/sign-out")
 @reading
 def out() -> Response:
+    with runtime().db.begin() as transaction:
+        end_sessions(transaction, me().id)
     logout_user()
     session.clear()
     return go_to(url_for("console.sign_in.form"))

@@ -20,12 +20,12 @@ from effaced.audit.events import (
     LocalTableErased,
 )
 from effaced.crypto import Keyring
-from effaced.datamap.erase import TableEffect, erase
+from effaced.datamap.erase import TableEffect, count_reachable, erase
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.subject import find_subject
 from effaced.db import Database, is_postgres
 from effaced.deadletters.record import Failure, record_execution_recovery, record_failures
-from effaced.errors import Unavailable
+from effaced.errors import Conflict, Unavailable
 from effaced.log import get_logger
 from effaced.model import DeadLetterDomain, OutboxOperation, RequestStatus, SubjectRef
 from effaced.outbox.enqueue import Call, enqueue
@@ -37,6 +37,10 @@ from effaced.resolvers.registry import ResolverRegistry
 _log = get_logger(__name__)
 _RETRIES = 5
 _RETRY_STEP = timedelta(seconds=15)
+
+
+class StillReachable(Conflict):
+    """The statements went through and the data is still there: a trigger or a rule has seen to that."""
 
 
 class Executor:
@@ -106,6 +110,8 @@ class Executor:
         subject = find_subject(session, self.plan, sealed.subject_id)
         refs = dict(subject.refs) if subject else dict(sealed.refs)
         effects = erase(session, self.plan, sealed.subject_id)
+        if left := count_reachable(session, self.plan, sealed.subject_id):
+            raise StillReachable(f"The database kept rows that it was told to change: {', '.join(left)}.")
         calls = [
             Call(each.name, SubjectRef(each.ref, refs[each.ref]))
             for each in self._registry

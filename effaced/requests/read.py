@@ -124,6 +124,8 @@ def refs_of(session: Session, ids: Iterable[UUID | None]) -> dict[UUID, str]:
 
 def find_by_ref(session: Session, ref: str) -> Request | None:
     """The request of that name, in whatever case it was typed."""
+    if not ref.isprintable():  # PostgreSQL can't even compare a NUL
+        return None
     return session.scalar(select(Request).where(Request.ref == ref.strip().upper()))
 
 

@@ -37,9 +37,10 @@ class YamlFile:
 def read_yaml(path: Path) -> YamlFile:
     """Read one file. Refuses what is not YAML and keys that are there twice, never quoting the file."""
     root = read_tree(path)
-    places = list(_walk(root, ())) if root is not None else []
+    places: list[tuple[Place, int]] = []
     unknown = False
     try:
+        places = list(_walk(root, ())) if root is not None else []
         data = SafeConstructor().construct_document(root) if root is not None else None
     except (yaml.YAMLError, ValueError, RecursionError):
         unknown = True

@@ -285,3 +285,10 @@ def test_neither_key_nor_body_are_kept_readable(api: Api) -> None:
     with api.runtime.db.read() as session:
         row = session.connection().exec_driver_sql("SELECT * FROM effaced_idempotency").one()
     assert "ada" not in str(row)
+
+
+def test_a_name_that_is_there_twice_is_refused_and_nobody_is_erased(api: Api) -> None:
+    """JSON would let the last one win."""
+    answer = api.send(b'{"kind": "erasure", "subject": {"id": "1"}, "subject": {"id": "2"}}')
+    assert api.problem(answer) == (422, "refused", {"subject": "is there twice"})
+    assert api.rows()["effaced_requests"] == 0

@@ -96,3 +96,15 @@ def test_the_api_answers_errors_in_its_own_way(ada: Visitor) -> None:
     answer = ada.get("/api/v1/nothing-here")
     assert answer.status_code == 404
     assert answer.mimetype == "application/problem+json"
+
+
+@pytest.mark.parametrize("ref", ["%00", "ER-%00", "%0a"])
+def test_a_name_that_no_request_can_have_is_not_found(ada: Visitor, ref: str) -> None:
+    assert ada.get(f"/console/requests/{ref}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/console/audit", "/console/audit/export/csv"])
+def test_an_actor_that_is_none_is_refused_before_anything_is_written(ada: Visitor, path: str) -> None:
+    query: dict[str, object] = {"actor": "anna.schmidt-1980"}
+    answer = ada.get(path, query_string=query) if path.endswith("audit") else ada.post(path, query)
+    assert answer.status_code == 422

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from flask import Flask
 
@@ -93,3 +94,9 @@ def test_the_page_configures_htmx_to_keep_and_evaluate_nothing(ada: Visitor) -> 
         '"historyCacheSize":0', '"historyRestoreAsHxRequest":false', '"refreshOnHistoryMiss":true',
     ):  # fmt: skip
         assert rule in config
+
+
+def test_only_the_right_fingerprint_is_kept_for_a_year(visitor: Callable[[], Visitor]) -> None:
+    answer = visitor().get("/static/css/base.css?v=zzz")
+    assert answer.status_code == 200
+    assert "immutable" not in answer.headers.get("Cache-Control", "")

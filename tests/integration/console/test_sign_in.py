@@ -112,3 +112,20 @@ def test_an_htmx_call_without_a_session_is_sent_to_sign_in_by_header(visitor: An
     assert answer.status_code == 401
     assert answer.headers["HX-Redirect"] == "/console/sign-in?next=/console/audit?type%3DSIGNED_IN"
     assert answer.text == ""
+
+
+def test_a_cookie_copied_before_the_sign_out_opens_nothing(ada: Visitor, visitor: Anybody) -> None:
+    cookie = ada.client.get_cookie("effaced_session")
+    assert cookie is not None
+    ada.post("/console/sign-out")
+    thief = visitor()
+    thief.client.set_cookie("effaced_session", cookie.value)
+    assert thief.get("/console/requests").status_code == 303
+
+
+@pytest.mark.parametrize("url", ["http://[", "//[", "http://[::1"])
+def test_a_next_that_is_no_url_leads_to_the_overview(visitor: Anybody, url: str) -> None:
+    stranger = visitor()
+    assert stranger.get("/console/sign-in", query_string={"next": url}).status_code == 200
+    answer = stranger.get("/console/requests", headers={**HTMX, "HX-Current-URL": url})
+    assert answer.status_code == 401

@@ -169,6 +169,20 @@ class TestFailure:
         assert office.people() == [2]
         assert [letter.status for letter in office.letters()] == [DeadLetterStatus.RESOLVED]
 
+    def test_rows_that_the_database_keeps_quietly_are_noticed(self, office: Office) -> None:
+        """A soft delete: the statement succeeds, and the person is still there."""
+        request = office.receive(approvals=0).request
+        with office.db.begin() as session:
+            if session.get_bind().dialect.name == "sqlite":
+                session.execute(
+                    text("CREATE TRIGGER soft BEFORE DELETE ON people BEGIN SELECT RAISE(IGNORE); END")
+                )
+            else:
+                session.execute(text("CREATE RULE soft AS ON DELETE TO people DO INSTEAD NOTHING"))
+        assert office.executor.execute_now(request.id) is False
+        assert [letter.failure_type for letter in office.letters()] == ["StillReachable"]
+        assert office.entries() == []
+
     def test_a_constraint_that_waits_for_the_commit_holds_nobody_else_up(self, office: Office) -> None:
         stuck = office.receive("1", approvals=0).request
         free = office.receive("2", approvals=0).request

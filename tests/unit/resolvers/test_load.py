@@ -406,3 +406,9 @@ def test_auth_is_one_complete_way(problems, auth):
     found = problems(http(f"    auth: {auth}\n"))
     assert len(found) == 1
     assert found[0].startswith("8: resolvers.crm.auth")
+
+
+def test_an_anchor_that_holds_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "resolvers.yaml").write_text("version: 1\nresolvers: &all\n  again: *all\n")
+    with pytest.raises(ConfigurationError, match="can't be used"):
+        load_registry(tmp_path / "resolvers.yaml")
