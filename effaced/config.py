@@ -69,7 +69,10 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _known_database(cls, value: str) -> str:
-        parse_url(value)
+        try:
+            parse_url(value)
+        except ConfigurationError as error:
+            raise ValueError(error.message.partition(": ")[2]) from None
         return value
 
     @field_validator("redis_url")
@@ -88,7 +91,10 @@ class Settings(BaseSettings):
     @field_validator("keys")
     @classmethod
     def _usable_keys(cls, value: SecretStr) -> SecretStr:
-        Keyring.parse(value.get_secret_value())
+        try:
+            Keyring.parse(value.get_secret_value())
+        except ConfigurationError as error:
+            raise ValueError(error.message.partition(": ")[2]) from None
         return value
 
     @field_validator("time_zone")
@@ -142,10 +148,6 @@ def load_settings(**overrides: Any) -> Settings:
     except ValidationError as error:
         problems = [_problem(detail) for detail in error.errors(include_input=False, include_url=False)]
         raise ConfigurationError("effaced can't start with these settings:", problems=problems) from None
-    except ConfigurationError as error:
-        raise ConfigurationError(
-            "effaced can't start with these settings:", problems=[Problem("", str(error))]
-        ) from None
     except ValueError as error:  # the TOML itself does not parse; its message names line and column only
         raise ConfigurationError(f"effaced.toml: {error}") from None
 

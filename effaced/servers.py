@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from effaced import clock
 from effaced.errors import ConfigurationError, Conflict, Unavailable
+from effaced.ports import free_port
 
 # The watcher reads the server's pid and then waits for one more line. An end of file instead means that
 # we died without a word (SIGKILL), so it ends the server and clears up. Unlike a parent-death signal this
@@ -368,13 +369,6 @@ def _copy_install(install: Path, folder: Path) -> Path:
     for name in ("initdb", "postgres"):
         shutil.copy2(install / "bin" / name, binaries)
     return binaries.parent
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _says_ready(status: Path) -> bool:

@@ -168,6 +168,13 @@ class Requeued(_Noted):
     prior_error: Code | None
 
 
+class ReadBackRequested(_Noted):
+    """A person has an erasure made once more and read back."""
+
+    type = "ERASURE_READ_BACK_REQUESTED"
+    resolver: Name
+
+
 class ExecutionRequeued(_Noted):
     type = "LOCAL_EXECUTION_REQUEUED"
 

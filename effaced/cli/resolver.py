@@ -16,6 +16,7 @@ from effaced.resolvers.load import load_registry
 from effaced.resolvers.protocols import RectifyingResolver, RetentionOnlyResolver, VerifyingResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.resolvers.settings import suggest
+from effaced.runtime import Runtime
 
 _COLOURS = {Finding.OK: "green", Finding.UNSURE: "yellow", Finding.PROBLEM: "red"}
 
@@ -53,7 +54,7 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
     Exits with 1 if there is a problem.
     """
     settings: Settings = ctx.obj
-    registry = load_registry(settings.resolvers)
+    registry = _as_the_workers_load_it(settings)
     _refuse_unknown(registry, names)
     if not len(registry):
         click.echo(f"No resolvers in {settings.resolvers}, so there is nothing to check.")
@@ -62,6 +63,17 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
     Console().print(_table(checked))
     if any(each.finding is Finding.PROBLEM for each in checked):
         ctx.exit(1)
+
+
+def _as_the_workers_load_it(settings: Settings) -> ResolverRegistry:
+    """With the data map's references and the lease in mind, so that what passes here also starts."""
+    if not settings.datamap.exists():
+        return load_registry(settings.resolvers)
+    runtime = Runtime(settings)
+    try:
+        return runtime.registry
+    finally:
+        runtime.db.dispose()
 
 
 def _refuse_unknown(registry: ResolverRegistry, names: tuple[str, ...]) -> None:

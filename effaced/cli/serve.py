@@ -7,6 +7,7 @@ import asyncio
 import click
 
 from effaced.config import Settings
+from effaced.ports import require_free
 from effaced.runtime import Runtime
 from effaced.worker.process import install_bell, require_bell, work
 from effaced.worker.schedule import Scheduler
@@ -24,6 +25,7 @@ def web(settings: Settings, host: str, port: int, workers: int, threads: int) ->
     from effaced.cli.gunicorn import serve
 
     # Refuse to start here, with a sentence, rather than in every worker with a traceback.
+    require_free(host, port)
     runtime = Runtime(settings)
     runtime.require_ready()
     runtime.db.dispose()

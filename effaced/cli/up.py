@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,9 +19,10 @@ from effaced.config import Settings, is_set, load_settings
 from effaced.crypto import new_key
 from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
 from effaced.demo.vendors import DEMO_TOKEN
-from effaced.errors import ConfigurationError, Unavailable
+from effaced.errors import Unavailable
+from effaced.ports import free_port, require_free
 from effaced.runtime import Runtime
-from effaced.servers import Valkey, free_port
+from effaced.servers import Valkey
 
 _DEMO = Path(demo.__file__).parent
 
@@ -44,7 +44,7 @@ def up(with_demo: bool, port: int, data: Path) -> None:
 
     Without --demo it runs on your settings (EFFACED_*); a key is made and kept if EFFACED_KEYS is not set.
     """
-    _require_free(port)
+    require_free("127.0.0.1", port)
     folder = (data / "demo" if with_demo else data).resolve()
     if with_demo and folder.exists():
         shutil.rmtree(folder)
@@ -146,17 +146,6 @@ def _welcome(address: str, folder: Path, loaded: Loaded | None) -> None:
         click.echo("  Sign in   `effaced officer add` makes the first officer")
     click.echo(f"  Logs      {folder / 'logs'}")
     click.echo("\n  Ctrl-C stops everything.\n")
-
-
-def _require_free(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            raise ConfigurationError(
-                f"Port {port} is taken. Choose another: `effaced up --port 8001` or `make run PORT=8001`."
-            ) from None
 
 
 def _answers(url: str) -> bool:

@@ -110,12 +110,17 @@ GLOSSARY: dict[str, Sentence] = {
         "cycle",
         lambda p, _m: f"{p['resolver']} is to be tried again, with a full set of tries.",
     ),
+    "ERASURE_READ_BACK_REQUESTED": Sentence(
+        "info", "cycle", lambda p, _m: f"{p['resolver']} is to be asked to erase, and looked at, once more."
+    ),
     "BULK_REQUEUE": Sentence(
         "info",
         "cycle",
         lambda p, _m: f"Requeued {p['requeued']:,} of {_count(p['chosen'], 'chosen dead letter')}.",
     ),
-    "ERASURE_COMPLETED": Sentence("good", "check", lambda _p, _m: "Completed: every step has ended well."),
+    "ERASURE_COMPLETED": Sentence(
+        "good", "check", lambda _p, _m: "Completed: every external call has succeeded."
+    ),
     "DEAD_LETTER_OPENED": Sentence(
         "bad",
         "alert",

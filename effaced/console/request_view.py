@@ -242,7 +242,7 @@ def _next_action(
         RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",
         RequestStatus.IDENTITY_CHECK: "The person's identity has to be checked.",
         RequestStatus.ON_HOLD: "A legal hold has to end or be lifted.",
-        RequestStatus.COMPLETED: "Nothing: every step has ended well.",
+        RequestStatus.COMPLETED: "Nothing: every external call has succeeded.",
         RequestStatus.DENIED: "Nothing: the request was denied.",
         RequestStatus.CANCELLED: "Nothing: the request was cancelled.",
     }[request.status]

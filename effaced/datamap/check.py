@@ -78,6 +78,8 @@ def _subject(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
             yield line, f"{what}: {live.name} has no column '{name}'{closest(name, live.columns)}"
         elif what == "subject.key" and column.family not in KEY_FAMILIES:
             yield line, f"{what}: {live.name}.{name} must be {one_of(KEY_FAMILIES)}, not {column.family}"
+        elif what == "subject.key" and column.fractional:
+            yield line, f"{what}: {live.name}.{name} must be a whole number, but its type allows fractions"
         elif column.family in _NO_TEXT:
             yield line, f"{what}: {live.name}.{name} is {column.family} and can't be read as a text"
     if all(column in live.columns for column in data_map.key) and not live.determines(data_map.key):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from effaced.datamap.model import DataMap, Link, Surrogate, TableRule
 from effaced.datamap.reader import closest
-from effaced.datamap.schema import ForeignKey, LiveSchema
+from effaced.datamap.schema import ForeignKey, LiveColumn, LiveSchema
 
 Finding = tuple[int, str]
 _MERGING = (Surrogate.FIXED_TEXT, Surrogate.TRUNCATED_DATE)
@@ -21,6 +21,15 @@ def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     yield from _unreachable(data_map)
     for key in schema.foreign_keys:
         yield from _foreign_key(data_map, key)
+    for key in schema.outside:
+        yield from _from_outside(data_map, key)
+    for name, children in schema.heirs.items():
+        if name in data_map.tables:
+            yield (
+                data_map.tables[name].line,
+                f"{name}: {', '.join(children)} inherits from it, and an erasure would reach into those rows"
+                " too; table inheritance is not supported",
+            )
 
 
 def find_cycles(data_map: DataMap) -> list[tuple[str, ...]]:
@@ -58,12 +67,8 @@ def _columns(schema: LiveSchema, data_map: DataMap, table: TableRule, link: Link
             yield link.line, f"{table.name}.link: {link.to} has no column '{other}'{near}"
         if mine is None or theirs is None:
             whole = False
-        elif mine.family and theirs.family and mine.family != theirs.family:
-            yield (
-                link.line,
-                f"{table.name}.link: {table.name}.{own} is {mine.family} but {link.to}.{other} is"
-                f" {theirs.family}, so they never match",
-            )
+        elif message := _mismatch(f"{table.name}.{own}", mine, f"{link.to}.{other}", theirs):
+            yield link.line, f"{table.name}.link: {message}"
     if whole and not _names_one_person(schema, data_map, link):
         columns = ", ".join(link.targets)
         yield (
@@ -71,6 +76,22 @@ def _columns(schema: LiveSchema, data_map: DataMap, table: TableRule, link: Link
             f"{table.name}.link: {link.to}({columns}) is not unique, so a row of {table.name} could belong to"
             " several people; link to a key, or make it unique",
         )
+
+
+def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn) -> str | None:
+    """Why the link could pass over rows, or take those of others."""
+    if mine.family != theirs.family:
+        if mine.family and theirs.family:
+            return f"{own} is {mine.family} but {other} is {theirs.family}, so they never match"
+        unknown, known, family = (other, own, mine.family) if mine.family else (own, other, theirs.family)
+        return f"{unknown} has no known type but {known} is {family}, so rows may not match; declare the type"
+    if mine.collation != theirs.collation:
+        return (
+            f"{own} has the collation {mine.collation or 'unknown'} but {other} has"
+            f" {theirs.collation or 'unknown'}, so one tells texts apart that the other takes for the same;"
+            " make the collations equal"
+        )
+    return None
 
 
 def _names_one_person(schema: LiveSchema, data_map: DataMap, link: Link) -> bool:
@@ -152,6 +173,17 @@ def _foreign_key(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
         yield child.line, f"{key.table}: its foreign key {conflict}{_not_covered(data_map, key)}"
     elif child.stays and parent.stays and not any(child.nulls(column) for column in key.columns):
         yield child.line, f"{key.table}: its foreign key {conflict}, but {key.table}.{key.columns[0]} is kept"
+
+
+def _from_outside(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
+    parent = data_map.tables.get(key.to)
+    if parent and any(parent.loses(column) for _, column in key.on):
+        yield (
+            parent.line,
+            f"{key.to}: the foreign key {key.name} of {key.table}, a table outside the search path, points at"
+            f" rows that the map {'changes' if parent.stays else 'deletes'}, and no link can reach its rows;"
+            f" add the schema to the search path and declare the table, or keep the rows of {key.to}",
+        )
 
 
 def _not_covered(data_map: DataMap, key: ForeignKey) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from sqlalchemy import CursorResult, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from effaced.datamap.model import Action, Retained
@@ -61,11 +61,17 @@ def _carry_out(session: Session, step: Step, values: dict[str, object]) -> int:
         return session.execute(step.affected, values).scalar_one()
     try:
         return cast(CursorResult[Any], session.execute(step.change, values)).rowcount
-    except IntegrityError as error:
+    except (OperationalError, InterfaceError):
+        # Locks and lost connections: another try may go through.
+        raise
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
         # The database's own message quotes the row, so only the name of its rule is passed on.
         rule = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+        what = "a constraint" if isinstance(error, IntegrityError) else "a trigger or another rule"
         named = f" ({rule})" if rule else ""
-    raise Conflict(f"The database refuses to erase in table '{step.name}': a constraint{named} forbids it.")
+    raise Conflict(f"The database refuses to erase in table '{step.name}': {what}{named} forbids it.")
 
 
 def _effect(step: Step, rows: int) -> TableEffect:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
+    types,
     update,
 )
 
@@ -49,6 +50,10 @@ class ErasurePlan:
     steps: tuple[Step, ...]
     subject: Table
     key: KeyColumns
+
+    def is_padded(self, column: str) -> bool:
+        """Whether the database fills this column of the subject table with blanks that mean nothing."""
+        return self.key.dialect == "postgresql" and isinstance(self.subject.c[column].type, types.CHAR)
 
 
 def plan_erasure(connection: Connection, data_map: DataMap) -> ErasurePlan:

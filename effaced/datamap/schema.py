@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Column, Connection, Inspector, MetaData, Table, inspect, text, types
-from sqlalchemy.dialects.postgresql import DOMAIN
+from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
 from sqlalchemy.exc import SAWarning
 
+from effaced.datamap import catalog
 from effaced.datamap.model import OWN_PREFIX
 
 _FAMILIES: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
@@ -35,6 +36,8 @@ class LiveColumn:
     type: types.TypeEngine[Any]
     nullable: bool
     generated: bool
+    collation: str | None = None
+    """By which texts in it are the same; None if it holds none, or has none."""
 
     @property
     def family(self) -> str | None:
@@ -48,6 +51,11 @@ class LiveColumn:
     @property
     def length(self) -> int | None:
         return self.type.length if isinstance(self.type, types.String) else None
+
+    @property
+    def fractional(self) -> bool:
+        """Whether the type is made for numbers with digits after the point."""
+        return isinstance(self.type, types.Numeric) and bool(self.type.scale)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -73,6 +81,7 @@ class ForeignKey:
     on: tuple[tuple[str, str], ...]
     acts: bool
     """Whether the database itself would act (cascade, set null) or refuse at once (restrict)."""
+    name: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,6 +113,10 @@ class LiveSchema:
     dialect: str
     tables: Mapping[str, LiveTable]
     foreign_keys: tuple[ForeignKey, ...]
+    outside: tuple[ForeignKey, ...] = ()
+    """Foreign keys from tables of other schemas, which no map can declare."""
+    heirs: Mapping[str, list[str]] = field(default_factory=dict)
+    """PostgreSQL tables that others inherit from, and which those are."""
     metadata: MetaData = field(default_factory=MetaData, repr=False, compare=False)
 
     def table(self, name: str) -> Table:
@@ -123,36 +136,65 @@ def read_schema(connection: Connection) -> LiveSchema:
 
 
 def _read(connection: Connection, inspector: Inspector) -> LiveSchema:
-    columns = inspector.get_multi_columns()
-    keys = inspector.get_multi_pk_constraint()
-    constraints = inspector.get_multi_unique_constraints()
-    if connection.dialect.name == "sqlite":
-        # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
-        indexes = inspector.get_multi_indexes(include_auto_indexes=True)
-        hidden: set[str] = set()
-    else:
-        indexes, hidden = inspector.get_multi_indexes(), _partitions(connection)
-    tables = {}
-    for place in sorted(columns, key=str):
-        name = str(place[1])
-        if name.startswith(OWN_PREFIX) or name in hidden:
-            continue
-        primary = frozenset(keys[place]["constrained_columns"])
-        live = {each["name"]: _column(each, primary) for each in columns[place]}
-        uniques = [Unique(primary)] if primary else []
-        uniques += [_unique(each, live) for each in constraints[place]]
-        uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
-        tables[name] = LiveTable(name, live, tuple(dict.fromkeys(uniques)))
+    sqlite = connection.dialect.name == "sqlite"
+    tables = _tables(connection, inspector)
     foreign_keys = [
         key
         for (_, name), found in inspector.get_multi_foreign_keys().items()
         for reflected in (found if name in tables else ())
         if (key := _foreign_key(connection, str(name), reflected, tables)) is not None
     ]
-    return LiveSchema(connection.dialect.name, tables, tuple(sorted(foreign_keys, key=str)))
+    outside = []
+    for hidden in () if sqlite else catalog.hidden_keys(connection):
+        if hidden.in_sight and hidden.table in tables and hidden.to in tables:
+            foreign_keys.append(ForeignKey(hidden.table, hidden.to, hidden.on, hidden.acts, hidden.name))
+        elif not hidden.in_sight:
+            table = f"{hidden.schema}.{hidden.table}"
+            outside.append(ForeignKey(table, hidden.to, hidden.on, hidden.acts, hidden.name))
+    return LiveSchema(
+        connection.dialect.name,
+        tables,
+        tuple(sorted(foreign_keys, key=str)),
+        tuple(outside),
+        {} if sqlite else catalog.heirs(connection),
+    )
 
 
-def _column(reflected: Mapping[str, Any], primary: frozenset[str]) -> LiveColumn:
+def _tables(connection: Connection, inspector: Inspector) -> dict[str, LiveTable]:
+    columns = inspector.get_multi_columns()
+    keys = inspector.get_multi_pk_constraint()
+    constraints = inspector.get_multi_unique_constraints()
+    expressions: list[tuple[str, str]] = []
+    if connection.dialect.name == "sqlite":
+        # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
+        indexes = inspector.get_multi_indexes(include_auto_indexes=True)
+        hidden: set[str] = set()
+        named = {str(place[1]): [each["name"] for each in found] for place, found in columns.items()}
+        collations = catalog.sqlite_collations(connection, named)
+        expressions = catalog.sqlite_expression_uniques(connection)
+    else:
+        indexes, hidden = inspector.get_multi_indexes(), catalog.partitions(connection)
+        collations = catalog.postgres_collations(connection)
+    tables = {}
+    for place in sorted(columns, key=str):
+        name = str(place[1])
+        if name.startswith(OWN_PREFIX) or name in hidden:
+            continue
+        primary = frozenset(keys[place]["constrained_columns"])
+        live = {
+            each["name"]: _column(each, primary, collations.get((name, each["name"])))
+            for each in columns[place]
+        }
+        uniques = [Unique(primary)] if primary else []
+        uniques += [_unique(each, live) for each in constraints[place]]
+        uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
+        uniques += [Unique(mentioned(sql, live), whole=False) for table, sql in expressions if table == name]
+        uniques += _through_generated(uniques, columns[place])
+        tables[name] = LiveTable(name, live, tuple(dict.fromkeys(uniques)))
+    return tables
+
+
+def _column(reflected: Mapping[str, Any], primary: frozenset[str], collation: str | None) -> LiveColumn:
     kind, nullable = reflected["type"], reflected["nullable"]
     if isinstance(kind, DOMAIN):
         nullable = nullable and not kind.not_null
@@ -164,19 +206,49 @@ def _column(reflected: Mapping[str, Any], primary: frozenset[str]) -> LiveColumn
         # SQLite calls the columns of a primary key nullable.
         nullable=nullable and reflected["name"] not in primary,
         generated=always or "computed" in reflected,
+        # The type itself takes large and small letters for the same.
+        collation="citext" if isinstance(kind, CITEXT) else collation,
     )
 
 
 def _unique(reflected: Mapping[str, Any], columns: Mapping[str, LiveColumn]) -> Unique:
     named = {name for name in reflected["column_names"] if name is not None}
-    spoken_of = set(re.findall(r"\w+", " ".join(reflected.get("expressions", ()))))
+    spoken_of = mentioned(" ".join(reflected.get("expressions", ())), columns)
     options = reflected.get("dialect_options", {})
     partial = any(name.endswith("_where") for name in options)
     return Unique(
-        columns=frozenset(named | (spoken_of & set(columns))),
+        columns=frozenset(named | spoken_of),
         whole=not partial and None not in reflected["column_names"],
         nulls_repeat=not options.get("postgresql_nulls_not_distinct", False),
     )
+
+
+def mentioned(sql: str, columns: Iterable[str]) -> frozenset[str]:
+    """The columns an expression speaks of; rather one too many than one too few."""
+    sql = sql.replace('""', '"')
+    return frozenset(
+        name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE)
+    )
+
+
+def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str, Any]]) -> list[Unique]:
+    """What is unique over a generated column binds the columns that it is made from."""
+    columns = list(columns)
+    names = [each["name"] for each in columns]
+    made_from = {
+        # An expression that can't be read may speak of anything.
+        each["name"]: mentioned(sql, names) if (sql := each["computed"]["sqltext"]) else frozenset(names)
+        for each in columns
+        if "computed" in each
+    }
+    found = []
+    for unique in uniques:
+        reach = unique.columns
+        while (wider := reach.union(*(made_from.get(name, ()) for name in reach))) != reach:
+            reach = wider
+        if reach != unique.columns:
+            found.append(Unique(reach, whole=False, nulls_repeat=unique.nulls_repeat))
+    return found
 
 
 def _foreign_key(
@@ -210,9 +282,3 @@ def _sqlite_acts(connection: Connection, table: str, columns: Iterable[str]) -> 
     )
     names = {name.lower() for name in columns}
     return any(own.lower() in names and rule != "NO ACTION" for own, rule in rules)
-
-
-def _partitions(connection: Connection) -> set[str]:
-    """Partitions are reached through the table they are part of."""
-    query = text("SELECT relname FROM pg_class WHERE relispartition AND pg_table_is_visible(oid)")
-    return set(connection.scalars(query))

@@ -41,6 +41,7 @@ def find_subject(session: Session, plan: ErasurePlan, subject_id: str) -> Subjec
     if row is None:
         return None
     cells = {name: as_text(value) for name, value in zip(names, row, strict=True)}
+    cells |= {name: text.rstrip(" ") for name, text in cells.items() if text and plan.is_padded(name)}
     subject_id = join_id(cells[name] for name in data_map.key)
     rules = data_map.tables[data_map.subject].columns
     cells |= {name: None for name, text in cells.items() if text and is_surrogate(text, rules[name])}

@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select, text
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from effaced import clock
@@ -90,8 +90,8 @@ class Executor:
                     return None
                 tried = request.id
                 return self.attempt(session, request)
-        except DBAPIError as error:
-            # Only the commit can have failed, on a constraint that waits for it. Unless that is written
+        except Exception as error:
+            # Most likely the commit has failed, on a constraint that waits for it. Unless that is written
             # down, this request would be the next one for ever, and nobody behind it would have a turn.
             if tried is None:
                 raise

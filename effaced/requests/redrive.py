@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import append_one
-from effaced.audit.events import BulkRequeued, ExecutionRequeued
+from effaced.audit.events import BulkRequeued, ExecutionRequeued, ReadBackRequested
 from effaced.audit.notes import NoteRef, write_note
 from effaced.deadletters.acquire import Acquired, acquire_for_replay, statuses
 from effaced.deadletters.tables import DeadLetter
@@ -51,7 +51,7 @@ def redrive(
     _lock_in_order(session, ids)
     acquired = acquire_for_replay(session, ids)
     _external_calls(session, acquired, actor, note)
-    _read_backs(session, acquired)
+    _read_backs(session, acquired, actor, note)
     _local_executions(session, acquired, actor, note)
     append_one(
         session,
@@ -83,10 +83,21 @@ def _external_calls(session: Session, acquired: dict[UUID, Acquired], actor: str
     requeue(session, [letter.entry_id for letter in letters if letter.entry_id], actor=actor, note=note)
 
 
-def _read_backs(session: Session, acquired: dict[UUID, Acquired]) -> None:
-    letters = _of(acquired, DeadLetterDomain.VERIFICATION)
-    resolvers = [ask_for_read_back(session, letter.entry_id) for letter in letters]
-    ring_after_commit(session, {name for name in resolvers if name})
+def _read_backs(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
+    for letter in _of(acquired, DeadLetterDomain.VERIFICATION):
+        resolver = ask_for_read_back(session, letter.entry_id)
+        if resolver is None:
+            continue
+        ring_after_commit(session, {resolver})
+        request = session.get_one(Request, letter.request_id)
+        append_one(
+            session,
+            ReadBackRequested(resolver=resolver, note_id=note.note_id, note_hmac=note.note_hmac),
+            actor=actor,
+            request_id=request.id,
+            entry_id=letter.entry_id,
+            subject=request.subject,
+        )
 
 
 def _local_executions(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:

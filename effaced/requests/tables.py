@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import ForeignKey, Index, LargeBinary, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from effaced.accounts.tables import ApiKey, Officer
 from effaced.db import Base, Json, UtcDateTime, Word
 from effaced.errors import Conflict
 from effaced.model import RequestKind, RequestStatus, SubjectKey
@@ -43,8 +44,8 @@ class Request(Base):
     ref: Mapped[str] = mapped_column(String(16), unique=True)
     kind: Mapped[RequestKind] = mapped_column(Word(RequestKind))
     status: Mapped[RequestStatus] = mapped_column(Word(RequestStatus))
-    api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey("effaced_api_keys.id"))
-    entered_by: Mapped[UUID | None] = mapped_column(ForeignKey("effaced_officers.id"))
+    api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey(ApiKey.__table__.c.id))
+    entered_by: Mapped[UUID | None] = mapped_column(ForeignKey(Officer.__table__.c.id))
     subject_key_id: Mapped[str] = mapped_column(String(16))
     subject_hmac: Mapped[str] = mapped_column(String(64))
     subject_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
@@ -87,7 +88,7 @@ class Approval(Base):
     __tablename__ = "effaced_approvals"
 
     request_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_requests.id"), primary_key=True)
-    officer_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_officers.id"), primary_key=True)
+    officer_id: Mapped[UUID] = mapped_column(ForeignKey(Officer.__table__.c.id), primary_key=True)
     at: Mapped[datetime] = mapped_column(UtcDateTime)
     note_id: Mapped[UUID | None]
 
@@ -97,7 +98,7 @@ class IdempotentAnswer(Base):
 
     __tablename__ = "effaced_idempotency"
 
-    api_key_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_api_keys.id"), primary_key=True)
+    api_key_id: Mapped[UUID] = mapped_column(ForeignKey(ApiKey.__table__.c.id), primary_key=True)
     key_hmac: Mapped[str] = mapped_column(String(64), primary_key=True)
     body_hmac: Mapped[str] = mapped_column(String(64))
     status_code: Mapped[int]

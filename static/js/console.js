@@ -24,6 +24,11 @@
     }
   });
 
+  // On a narrow screen the tabs scroll: show the one we are on.
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelector("nav [aria-current=page]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  });
+
   // --- toasts ---
 
   const icons = { good: "check", warn: "alert", bad: "alert" };

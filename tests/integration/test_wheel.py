@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from effaced.servers import free_port
+from effaced.ports import free_port
 
 CHECKOUT = Path(__file__).parents[2]
 DATAMAP = """

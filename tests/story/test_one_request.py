@@ -8,9 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 from company_house import PASSWORD, company, eventually
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
 
 from effaced.demo.tables import customers, invoices
+from effaced.requests.redrive import redrive
 
 
 @pytest.fixture
@@ -93,6 +95,56 @@ def test_without_redis_a_drain_is_enough(story_url: str, tmp_path: Path) -> None
         drained = shop.start("drain")
         assert drained.wait(60) == 0
         assert shop.get(request_id)["status"] == "completed"
+
+
+@pytest.mark.parametrize("how", ["drain", "scheduler"])
+def test_what_was_approved_and_not_executed_is_executed_by_others(
+    story_url: str, redis_url: str, tmp_path: Path, how: str
+) -> None:
+    """One is refused by the company's database and becomes a dead letter; the other goes its way."""
+    with company(story_url, redis_url, tmp_path) as shop:
+        refused, fine = (shop.leave_approved(person) for person in shop.people[:2])
+        with shop.db.begin() as session:
+            refuse_changes(session, shop.people[0])
+        shop.start(how)
+        eventually(lambda: shop.requests()[fine] in {"running", "completed"}, "the other one to be executed")
+        eventually(shop.letters, "a dead letter for the refused one")
+        assert shop.requests()[refused] == "approved"
+        with shop.db.begin() as session:
+            session.execute(text(allow_changes(session)))
+            runtime = shop.runtime()
+            redrive(session, runtime.executor, shop.letters(), actor="cli", reason="rule removed")
+        if how == "drain":
+            assert shop.start("drain").wait(60) == 0
+        eventually(lambda: shop.requests()[refused] != "approved", "the refused one to be executed")
+
+
+def refuse_changes(session: Session, person: int) -> None:
+    if session.get_bind().dialect.name == "sqlite":
+        session.execute(
+            text(
+                f"CREATE TRIGGER frozen BEFORE UPDATE ON customers WHEN OLD.id = {person} "
+                "BEGIN SELECT RAISE(ABORT, 'frozen'); END"
+            )
+        )
+        return
+    session.execute(
+        text(
+            "CREATE FUNCTION frozen() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'frozen'; END $$"
+        )
+    )
+    session.execute(
+        text(
+            f"CREATE TRIGGER frozen BEFORE UPDATE ON customers FOR EACH ROW WHEN (OLD.id = {person}) "
+            "EXECUTE FUNCTION frozen()"
+        )
+    )
+
+
+def allow_changes(session: Session) -> str:
+    sqlite = session.get_bind().dialect.name == "sqlite"
+    return "DROP TRIGGER frozen" if sqlite else "DROP TRIGGER frozen ON customers"
 
 
 def _csrf(page: str) -> str:

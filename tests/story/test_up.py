@@ -17,8 +17,8 @@ from effaced.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, OutboxStatus, RequestStatus
 from effaced.outbox.tables import OutboxRow
+from effaced.ports import free_port
 from effaced.requests.tables import Request
-from effaced.servers import free_port
 
 
 def test_starts_the_demo_and_ends_with_ctrl_c(tmp_path: Path) -> None:

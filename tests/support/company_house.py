@@ -18,19 +18,21 @@ import httpx
 from sqlalchemy import func, select
 
 from effaced import demo
-from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.api_keys import authenticate, create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.audit.tables import AuditEvent
 from effaced.config import Settings
 from effaced.crypto import new_key
 from effaced.db import Database
+from effaced.deadletters.tables import DeadLetter
 from effaced.demo.company import create_company, fill_company, vendor_records
 from effaced.demo.vendors import DEMO_TOKEN, Vendors
-from effaced.model import OutboxStatus, Role
+from effaced.model import OutboxStatus, RequestKind, Role
 from effaced.outbox.tables import OutboxRow
+from effaced.ports import free_port
+from effaced.requests.intake import receive
 from effaced.requests.tables import Request
 from effaced.runtime import Runtime
-from effaced.servers import free_port
 
 PASSWORD = "a-long-enough-password"
 PATIENCE = 60.0
@@ -117,6 +119,21 @@ class Company:
         body: dict[str, Any] = answer.json()
         return body
 
+    def leave_approved(self, person: int) -> UUID:
+        """Take a request in as a web process does that is killed before it can execute it."""
+        runtime = self.runtime()
+        with self.db.begin() as session:
+            key = authenticate(session, self.token)
+            intake = receive(
+                session,
+                runtime.keyring,
+                runtime.plan,
+                kind=RequestKind.ERASURE,
+                subject_id=str(person),
+                api_key=key,
+            )
+            return intake.request.id
+
     # --- looking ---
 
     def statuses(self) -> set[OutboxStatus]:
@@ -134,6 +151,10 @@ class Company:
     def all_completed(self, number: int) -> bool:
         statuses = list(self.requests().values())
         return len(statuses) == number and set(statuses) == {"completed"}
+
+    def letters(self) -> list[UUID]:
+        with self.db.read() as session:
+            return list(session.scalars(select(DeadLetter.id)))
 
     def events(self, kind: str) -> int:
         with self.db.read() as session:

@@ -76,11 +76,15 @@ def test_a_wrong_value_is_never_shown(clean: pytest.MonkeyPatch, name: str, secr
 def test_all_wrong_values_are_told_at_once(clean: pytest.MonkeyPatch) -> None:
     clean.setenv("EFFACED_LEASE_SECONDS", "x")
     clean.setenv("EFFACED_BATCH_SIZE", "y")
+    clean.setenv("EFFACED_KEYS", "k1:short")
+    clean.setenv("EFFACED_DATABASE_URL", "mysql://x/y")
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
     assert {problem.where for problem in caught.value.problems} == {
         "EFFACED_LEASE_SECONDS",
         "EFFACED_BATCH_SIZE",
+        "EFFACED_KEYS",
+        "EFFACED_DATABASE_URL",
     }
 
 

@@ -136,6 +136,12 @@ def test_a_taken_port_is_named(shell: Shell) -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         assert port in sentence(shell.run("up", "--demo", "--port", port), 2)
+        assert port in sentence(shell.run("web", "--port", port), 2)
+
+
+def test_resolver_check_refuses_what_the_workers_would(shell: Shell) -> None:
+    said = sentence(shell.run("resolver", "check", EFFACED_LEASE_SECONDS="10"), 2)
+    assert "EFFACED_LEASE_SECONDS" in said
 
 
 def test_a_misspelt_variable_is_warned_of(shell: Shell) -> None:

@@ -443,3 +443,189 @@ def test_people_who_point_at_each_other_may_not_be_deleted(company):
     company.run("CREATE TABLE people (id integer PRIMARY KEY, invited_by integer REFERENCES people)")
     [message] = messages(company, "  people: {columns: {id: delete, invited_by: delete}}")
     assert "people(invited_by) -> people(id)" in message
+
+
+# --- what the catalog alone knows --------------------------------------------------------------------
+
+ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
+NOTES_BY_PERSON = "  notes: {link: {to: people, on: {person: id}}, columns: {person: delete, body: delete}}"
+
+
+@ONLY_POSTGRES
+@pytest.mark.parametrize("action", ["CASCADE", "SET NULL", "NO ACTION"])
+def test_a_foreign_key_from_another_schema_into_deleted_rows_is_refused(company, action):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY)",
+        "CREATE SCHEMA billing",
+        "CREATE TABLE billing.invoices (person integer CONSTRAINT payer"
+        f" REFERENCES public.people ON DELETE {action})",
+    )
+    assert messages(company, "  people: {columns: {id: delete}}") == [
+        "people: the foreign key payer of billing.invoices, a table outside the search path, points at rows"
+        " that the map deletes, and no link can reach its rows; add the schema to the search path and declare"
+        " the table, or keep the rows of people"
+    ]
+
+
+@ONLY_POSTGRES
+def test_a_foreign_key_from_another_schema_into_a_changed_column_is_refused(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, mail varchar(60) UNIQUE)",
+        "CREATE SCHEMA billing",
+        "CREATE TABLE billing.invoices (mail text REFERENCES public.people (mail) ON UPDATE CASCADE)",
+    )
+    tables = "  people: {columns: {id: not_personal, mail: {anonymise: random_unique}}}"
+    (message,) = messages(company, tables)
+    assert "invoices_mail_fkey of billing.invoices" in message
+    assert "the map changes" in message
+
+
+@ONLY_POSTGRES
+def test_a_foreign_key_from_another_schema_hurts_nobody_while_its_target_stays(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, name text)",
+        "CREATE SCHEMA billing",
+        "CREATE TABLE billing.invoices (person integer REFERENCES public.people ON DELETE CASCADE)",
+    )
+    assert messages(company, "  people: {columns: {id: not_personal, name: {anonymise: null}}}") == []
+
+
+@ONLY_POSTGRES
+def test_a_foreign_key_of_a_single_partition_counts_for_its_table(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY)",
+        "CREATE TABLE visits (person integer, guide integer, at date) PARTITION BY RANGE (at)",
+        "CREATE TABLE visits_2024 PARTITION OF visits FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')",
+        "ALTER TABLE visits_2024 ADD FOREIGN KEY (guide) REFERENCES people ON DELETE CASCADE",
+    )
+    tables = """
+  people: {columns: {id: delete}}
+  visits: {link: {to: people, on: {person: id}}, columns: {person: delete, guide: delete, at: delete}}"""
+    (message,) = messages(company, tables)
+    assert message.startswith("visits: its foreign key visits(guide) -> people(id) points at rows of people")
+
+
+@ONLY_POSTGRES
+def test_a_table_that_others_inherit_from_is_refused(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY)", "CREATE TABLE vips (perk text) INHERITS (people)"
+    )
+    assert messages(company, "  people: {columns: {id: delete}}\nnot_personal: [vips]") == [
+        "people: vips inherits from it, and an erasure would reach into those rows too; table inheritance is"
+        " not supported"
+    ]
+
+
+@pytest.mark.parametrize("side", ["people.id", "notes.person"])
+@pytest.mark.parametrize("collation", ["NOCASE", "RTRIM"])
+@ONLY_SQLITE
+def test_a_link_between_columns_of_different_collations_is_refused_on_sqlite(company, side, collation):
+    special = {"people.id": "", "notes.person": ""} | {side: f"COLLATE {collation}"}
+    company.run(
+        f"CREATE TABLE people (id text {special['people.id']} PRIMARY KEY)",
+        f"CREATE TABLE notes (person text {special['notes.person']}, body text)",
+    )
+    names = {"people.id": "BINARY", "notes.person": "BINARY"} | {side: collation}
+    assert messages(company, f"  people: {{columns: {{id: delete}}}}\n{NOTES_BY_PERSON}") == [
+        f"notes.link: notes.person has the collation {names['notes.person']} but people.id has"
+        f" {names['people.id']}, so one tells texts apart that the other takes for the same; make the"
+        " collations equal"
+    ]
+
+
+@ONLY_POSTGRES
+def test_a_link_between_columns_of_different_collations_is_refused_on_postgres(company):
+    company.run(
+        "CREATE TABLE people (id text PRIMARY KEY)",
+        'CREATE TABLE notes (person text COLLATE "C", body text)',
+    )
+    (message,) = messages(company, f"  people: {{columns: {{id: delete}}}}\n{NOTES_BY_PERSON}")
+    assert message.startswith('notes.link: notes.person has the collation "C" but people.id has "default"')
+
+
+def test_a_link_between_columns_of_one_collation_fits(company):
+    collation = "NOCASE" if company.engine == "sqlite" else '"C"'
+    company.run(
+        f"CREATE TABLE people (id text COLLATE {collation} PRIMARY KEY)",
+        f"CREATE TABLE notes (person text COLLATE {collation}, body text)",
+    )
+    assert messages(company, f"  people: {{columns: {{id: delete}}}}\n{NOTES_BY_PERSON}") == []
+
+
+@pytest.mark.parametrize(("kind", "family"), [("integer", "number"), ("text", "text")])
+@ONLY_SQLITE
+def test_a_link_column_without_a_type_is_refused(company, kind, family):
+    company.run(
+        f"CREATE TABLE people (id {kind} PRIMARY KEY)",
+        "CREATE TABLE notes (person, body text)",
+    )
+    assert messages(company, f"  people: {{columns: {{id: delete}}}}\n{NOTES_BY_PERSON}") == [
+        f"notes.link: notes.person has no known type but people.id is {family}, so rows may not match;"
+        " declare the type"
+    ]
+
+
+def test_a_key_with_digits_after_the_point_is_refused(company):
+    company.run("CREATE TABLE people (id numeric(6, 2) PRIMARY KEY)")
+    assert messages(company, "  people: {columns: {id: delete}}") == [
+        "subject.key: people.id must be a whole number, but its type allows fractions"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits"), [("{anonymise: fixed_text}", False), ("{anonymise: random_unique}", True)]
+)
+def test_what_is_unique_over_a_generated_column_binds_its_sources(company, rule, fits):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, name text, mail text,"
+        " low text GENERATED ALWAYS AS (lower(mail)) STORED)",
+        "CREATE UNIQUE INDEX mail ON people (low)",
+    )
+    tables = (
+        f"  people: {{columns: {{id: not_personal, name: {{anonymise: fixed_text}}, mail: {rule},"
+        " low: not_personal}}"
+    )
+    refusal = (
+        "people.mail: the column is UNIQUE together with low, and fixed_text can repeat; use random_unique"
+    )
+    assert messages(company, tables) == ([] if fits else [refusal])
+
+
+def test_what_is_unique_over_an_expression_binds_its_columns(company):
+    company.run(
+        'CREATE TABLE people (id integer PRIMARY KEY, name text, "e-mail" text)',
+        'CREATE UNIQUE INDEX name ON people (lower("e-mail"))',
+    )
+    tables = (
+        "  people: {columns: {id: not_personal, name: {anonymise: fixed_text},"
+        " e-mail: {anonymise: fixed_text}}}"
+    )
+    assert messages(company, tables) == [
+        "people.e-mail: the column is UNIQUE, and fixed_text can repeat; use random_unique"
+    ]
+
+
+@ONLY_SQLITE
+def test_a_collation_that_sqlite_does_not_know_here_hurts_only_the_links_over_it(company):
+    raw = company.session.connection().connection.dbapi_connection
+    raw.create_collation("house", lambda a, b: (a > b) - (a < b))
+    company.run(
+        "CREATE TABLE people (id text PRIMARY KEY)",
+        "CREATE TABLE notes (person text COLLATE house, body text)",
+        "CREATE TABLE words (word text COLLATE house)",
+    )
+    raw.create_collation("house", None)
+    tables = f"  people: {{columns: {{id: delete}}}}\n{NOTES_BY_PERSON}\nnot_personal: [words]"
+    (message,) = messages(company, tables)
+    assert message.startswith("notes.link: notes.person has the collation unknown but people.id has BINARY")
+
+
+@ONLY_POSTGRES
+def test_a_link_from_citext_to_text_is_refused(company):
+    company.run(
+        "CREATE EXTENSION citext",
+        "CREATE TABLE people (id text PRIMARY KEY)",
+        "CREATE TABLE notes (person citext, body text)",
+    )
+    (message,) = messages(company, f"  people: {{columns: {{id: delete}}}}\n{NOTES_BY_PERSON}")
+    assert message.startswith('notes.link: notes.person has the collation citext but people.id has "default"')

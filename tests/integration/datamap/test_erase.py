@@ -336,6 +336,27 @@ def test_a_rule_of_the_database_that_stands_against_it_is_a_conflict_without_val
     assert caught.value.__cause__ is None
 
 
+def test_a_trigger_that_stands_against_it_is_a_conflict_without_values(company):
+    company.run("CREATE TABLE people (id integer PRIMARY KEY)", "INSERT INTO people VALUES (4242)")
+    if company.engine == "sqlite":
+        company.run("CREATE TRIGGER no BEFORE DELETE ON people BEGIN SELECT raise(ABORT, 'not 4242'); END")
+    else:
+        company.run(
+            "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE EXCEPTION 'not %', old.id; END $$",
+            "CREATE TRIGGER no BEFORE DELETE ON people FOR EACH ROW EXECUTE FUNCTION no()",
+        )
+    plan = company.plan("""
+        version: 1
+        subject: {table: people, key: id}
+        tables: {people: {columns: {id: delete}}}
+        """)
+    with pytest.raises(Conflict, match="'people'") as caught:
+        erase(company.session, plan, "4242")
+    assert "4242" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
 # --- names and types ---------------------------------------------------------------------------------
 
 

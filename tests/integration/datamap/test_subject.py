@@ -138,3 +138,48 @@ def test_sqlite_keys_of_a_type_it_does_not_know_are_compared_as_text(company):
     found = find_subject(company.session, plan, "abc-1")
     assert found is not None
     assert found.subject_id == "abc-1"
+
+
+PADDED = """
+    version: 1
+    subject: {table: people, key: id}
+    identifiers: {email: mail}
+    refs: {crm: {template: "c/{crm}/{id}"}}
+    tables:
+      people:
+        columns:
+          id: not_personal
+          mail: {anonymise: random_unique}
+          crm: {anonymise: fixed_text, text: gone}
+    """
+
+
+@pytest.fixture
+def padded(company):
+    company.run(
+        "CREATE TABLE people (id char(5) PRIMARY KEY, mail char(60), crm char(12))",
+        "INSERT INTO people VALUES ('ab', 'alice@example.org', 'C-77'), ('abcde', 'bob@example.org', 'C-78')",
+    )
+    return company
+
+
+def test_the_blanks_that_fill_a_char_column_are_no_part_of_the_person(padded):
+    assert find_subject(padded.session, padded.plan(PADDED), "ab") == Subject(
+        "ab", {"email": "alice@example.org"}, {"crm": "c/C-77/ab"}
+    )
+
+
+def test_a_surrogate_is_known_again_in_a_char_column(padded):
+    plan = padded.plan(PADDED)
+    erase(padded.session, plan, "ab")
+    assert find_subject(padded.session, plan, "ab") == Subject("ab", {}, {})
+
+
+def test_an_id_too_long_for_a_char_key_is_nobodys(padded):
+    assert find_subject(padded.session, padded.plan(PADDED), "abcdefgh") is None
+
+
+@pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
+def test_sqlite_blanks_are_the_persons_own(padded):
+    padded.run("INSERT INTO people VALUES ('x ', 'y ', NULL)")
+    assert find_subject(padded.session, padded.plan(PADDED), "x ") == Subject("x ", {"email": "y "}, {})
