@@ -31,6 +31,13 @@ from effaced.requests.redrive import MOST, RedriveResult, redrive
 
 blueprint = Blueprint("abandoned", __name__)
 SHOWN = 12
+# What a letter can be in today; the filter offers nothing that would always be empty.
+_IN_USE = (
+    DeadLetterStatus.PENDING,
+    DeadLetterStatus.REPLAYING,
+    DeadLetterStatus.REQUIRES_REVIEW,
+    DeadLetterStatus.RESOLVED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ def _results(query: LetterQuery, results: list[RedriveResult]) -> Response:
             letter.id: letter for letter in lines_by_id(session, [each.dead_letter_id for each in results])
         }
         refs = refs_of(session, [letter.request_id for letter in letters.values()])
-    return render(
+    response = render(
         "console/abandoned/results.html",
         "console/abandoned/_results.html",
         query=query,
@@ -149,6 +156,9 @@ def _results(query: LetterQuery, results: list[RedriveResult]) -> Response:
         refs=refs,
         requeued=sum(each.requeued for each in results),
     )
+    # A reload shows the list, not the question that has been answered.
+    response.headers["HX-Replace-Url"] = query.url()
+    return response
 
 
 def _filters(session: Session, query: LetterQuery) -> dict[str, list[tuple[str, str]]]:
@@ -159,7 +169,7 @@ def _filters(session: Session, query: LetterQuery) -> dict[str, list[tuple[str, 
         "status": [
             ("", "Open"),
             (ALL, "Any state"),
-            *((each.value, label(each)) for each in DeadLetterStatus),
+            *((each.value, label(each)) for each in _IN_USE),
         ],
         "domain": [("", "Anywhere"), *((each.value, label(each)) for each in DeadLetterDomain)],
         "resolver": [("", "Any system"), *((name, name) for name in _with(resolvers, query.resolver))],

@@ -29,6 +29,13 @@ from effaced.requests.identifiers import SUBJECT_ID, find_requests
 from effaced.requests.read import Blocker, count_requests, list_requests
 
 blueprint = Blueprint("requests", __name__)
+# What a request can be in today; the filter offers nothing that would always be empty.
+_IN_USE = (
+    RequestStatus.REVIEW,
+    RequestStatus.APPROVED,
+    RequestStatus.RUNNING,
+    RequestStatus.COMPLETED,
+)
 LONGEST_IDENTIFIER = 320
 
 
@@ -106,8 +113,11 @@ def _choices(query: RequestQuery) -> dict[str, list[tuple[str, str]]]:
     if query.subject:
         groups = [("", "Open and closed"), (OPEN, "Open"), (CLOSED, "Closed")]
     return {
-        "status": groups + [(status.value, label(status)) for status in RequestStatus],
+        "status": groups + [(status.value, label(status)) for status in _IN_USE],
         "due": [("", "Any time"), *((due.value, words.capitalize()) for due, words in DUE_WORDS.items())],
-        "kind": [("", "Any kind"), *((kind.value, label(kind)) for kind in RequestKind)],
-        "blocked": [("", "Blocked or not"), *((each.value, label(each)) for each in Blocker)],
+        "kind": [("", "Any kind"), (RequestKind.ERASURE.value, label(RequestKind.ERASURE))],
+        "blocked": [
+            ("", "Blocked or not"),
+            *((each.value, label(each)) for each in Blocker if each is not Blocker.HOLD),
+        ],
     }

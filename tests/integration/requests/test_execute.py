@@ -18,6 +18,8 @@ from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.redrive import redrive
 from effaced.requests.tables import Request
+from effaced.resolvers.noop import NoopResolver
+from effaced.resolvers.registry import Registered
 from effaced.saga.runner import SagaRunner
 
 REASON = "Identity checked."
@@ -232,6 +234,20 @@ class TestRedrive:
             redrive(session, office.executor, [letter.id], actor="officer:1", reason="registered again")
         assert [entry.status for entry in office.entries()] == [OutboxStatus.PENDING]
         assert [letter.status for letter in office.letters()] == [DeadLetterStatus.REPLAYING]
+
+    def test_a_failed_verification_leaves_its_event_on_the_request(self, office: Office) -> None:
+        class Lies(NoopResolver):
+            async def verify_absent(self, ref: object, *, key: object) -> bool:
+                return False
+
+        office.registry.register(Registered("crm", "crm_contact", Lies()))
+        request = office.receive(approvals=0).request
+        office.executor.execute_now(request.id)
+        run(office)
+        (letter,) = office.letters()
+        with office.db.begin() as session:
+            redrive(session, office.executor, [letter.id], actor="officer:1", reason="ask the vendor")
+        assert office.types(request.id)[-1] == "ERASURE_READ_BACK_REQUESTED"
 
     def test_says_for_each_what_became_of_it(self, office: Office) -> None:
         self.abandoned(office)

@@ -72,8 +72,15 @@ CAST: list[tuple[events.Event, str]] = [
         events.Requeued(resolver="crm", prior_attempts=8, prior_error="TransientFailure"),
         "crm is to be tried again, with a full set of tries.",
     ),
+    (
+        events.ReadBackRequested(resolver="crm"),
+        "crm is to be asked to erase, and looked at, once more.",
+    ),
     (events.BulkRequeued(chosen=3, requeued=2), "Requeued 2 of 3 chosen dead letters."),
-    (events.ErasureCompleted(operation=OutboxOperation.ERASE), "Completed: every step has ended well."),
+    (
+        events.ErasureCompleted(operation=OutboxOperation.ERASE),
+        "Completed: every external call has succeeded.",
+    ),
     (
         events.DeadLetterOpened(
             dead_letter_id=new_id(), domain=DeadLetterDomain.VERIFICATION, error="StillPresent"
