@@ -20,14 +20,13 @@ from effaced.outbox.tables import outbox
 
 # Statuses stand in these statements as literals: with bound values a generic plan can't use the partial
 # indexes, and claiming would slow down with every finished entry.
-PENDING, IN_FLIGHT, FAILED, SCHEDULED, SUCCEEDED = (
+PENDING, IN_FLIGHT, FAILED, SCHEDULED = (
     literal(status, outbox.c.status.type, literal_execute=True)
     for status in (
         OutboxStatus.PENDING,
         OutboxStatus.IN_FLIGHT,
         OutboxStatus.FAILED,
         OutboxStatus.SCHEDULED,
-        OutboxStatus.SUCCEEDED,
     )
 )
 FRESH: ColumnElement[bool] = (outbox.c.status == PENDING) & outbox.c.gate.is_(None)
