@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import cast
 
 from redis import Redis
 from rq import Queue
 from rq.exceptions import DuplicateJobError
+from rq.registry import StartedJobRegistry
 
 from effaced import clock
 from effaced.config import Settings
@@ -69,6 +71,21 @@ class RqBell:
         except DuplicateJobError:
             return False
         return True
+
+
+def forget_crashed(queue: Queue) -> int:
+    """Remove what is left in Redis of jobs whose worker died, so that their ids can be rung again; how many.
+
+    Nothing is run again from here: what such a job had claimed comes back when its lease ends.
+    """
+    redis, running = queue.connection, StartedJobRegistry(queue=queue).key
+    found = cast(list[bytes], redis.zrangebyscore(running, 0, clock.now().timestamp()))
+    crashed = [each.decode() for each in found]
+    for execution in crashed:
+        job_id = execution.partition(":")[0]
+        redis.delete(f"rq:job:{job_id}", f"rq:executions:{job_id}", f"rq:execution:{execution}")
+        redis.zrem(running, execution)
+    return len(crashed)
 
 
 def _slug(resolver: str) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 from rq import Queue, Worker
 
 from effaced import doorbell
-from effaced.errors import ConfigurationError
+from effaced.errors import ConfigurationError, Unavailable
 from effaced.log import get_logger
 from effaced.runtime import Runtime
 from effaced.worker import jobs
-from effaced.worker.bell import QUEUE, RqBell, connect
+from effaced.worker.bell import QUEUE, RqBell, connect, forget_crashed
 
 _log = get_logger(__name__)
 
@@ -27,6 +27,15 @@ class DrainWorker(Worker):
         with suppress(ProcessLookupError):
             if self.horse_pid:
                 os.kill(self.horse_pid, signal.SIGTERM)
+
+    def clean_registries(self) -> None:
+        """Clean up after workers that died. RQ trips over such a job's remains, and would end with it."""
+        try:
+            for queue in self.queues:
+                forget_crashed(queue)
+            super().clean_registries()  # type: ignore[no-untyped-call]
+        except Exception as error:  # keys in Redis are no reason to stop working: leases heal what crashed
+            _log.warning("redis_not_cleaned", error=type(error).__name__)
 
 
 def install_bell(runtime: Runtime) -> RqBell | None:
@@ -59,3 +68,5 @@ def work(runtime: Runtime, *, burst: bool = False) -> None:
     _log.info("worker_started", name=worker.name)
     worker.work(**options)
     _log.info("worker_stopped", name=worker.name)
+    if not burst and not worker._stop_requested:
+        raise Unavailable("The worker ended without being told to; its log says why.")

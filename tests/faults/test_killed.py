@@ -18,7 +18,7 @@ QUICK = {"lease_seconds": 11, "backoff_seconds": 0.2, "backoff_cap_seconds": 1}
 
 
 def settled(shop: Company, number: int) -> None:
-    eventually(lambda: shop.all_completed(number), f"{number} requests to be completed")
+    shop.eventually(lambda: shop.all_completed(number), f"{number} requests to be completed")
     completions = shop.events("ERASURE_COMPLETED")
     assert completions == number, "each request completes exactly once"
     assert {entry.status for entry in shop.entries()} == {OutboxStatus.SUCCEEDED}
@@ -63,6 +63,29 @@ def test_a_killed_web_process_loses_no_accepted_request(
         settled(shop, 5)
 
 
+def test_a_worker_outlives_what_a_killed_one_left_in_redis(
+    migrated_sqlite_url: str, own_valkey: Valkey, tmp_path: Path
+) -> None:
+    """As it is minutes after a kill: RQ has given the job up, and the record of its execution has expired."""
+    with company(migrated_sqlite_url, own_valkey.url, tmp_path, **QUICK) as shop:
+        shop.start_web()
+        shop.vendors.fault("payment", "slow", seconds=4)
+        shop.post(shop.people[0])
+        worker = shop.start("worker")
+        with Redis.from_url(own_valkey.url, decode_responses=True) as redis:
+            shop.eventually(lambda: redis.zcard("rq:wip:effaced"), "a job to run")
+            shop.kill(worker)
+            shop.vendors.heal("payment")
+            for running in redis.zrange("rq:wip:effaced", 0, -1):
+                redis.zadd("rq:wip:effaced", {running: 1})
+                redis.delete(f"rq:execution:{running}")
+            survivor = shop.start("worker")
+            shop.start("scheduler")
+            settled(shop, 1)
+            assert redis.zcount("rq:wip:effaced", 0, 1) == 0
+        assert survivor.poll() is None
+
+
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.drill)])
 def test_kills_at_random_moments_lose_nothing(
     migrated_postgres_url: str, redis_url: str, tmp_path: Path, kills: int
@@ -82,7 +105,7 @@ def test_kills_at_random_moments_lose_nothing(
             worker = shop.start("worker")
             claims = sum(entry.token for entry in shop.entries())
             goal = claims + chance.randrange(1, 4)
-            eventually(
+            shop.eventually(
                 lambda goal=goal: (  # type: ignore[misc]
                     sum(entry.token for entry in shop.entries()) >= goal or shop.all_completed(6)
                 ),

@@ -8,16 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import httpx
+from redis import Redis
 from sqlalchemy import func, select
 
-from effaced import demo
+from effaced import clock, demo
 from effaced.accounts.api_keys import authenticate, create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.audit.tables import AuditEvent
@@ -135,6 +136,34 @@ class Company:
             return intake.request.id
 
     # --- looking ---
+
+    def eventually(self, holds: Callable[[], object], what: str) -> None:
+        """Wait until it holds; in vain, tell how the entries, the queue and the processes stand."""
+        try:
+            eventually(holds, what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.describe()}") from None
+
+    def describe(self) -> str:
+        """How things stand: what has not succeeded, what waits in Redis, what the processes said last."""
+        now = clock.now()
+        lines = [
+            f"{entry.resolver} {entry.entry_id}: {entry.status}, attempts {entry.attempts}, crashes"
+            f" {entry.crashes}, alone {entry.claimed_alone}, token {entry.token}, {entry.last_error}, gate"
+            f" {(entry.gate - now).total_seconds() if entry.gate else None}"
+            for entry in self.entries()
+            if entry.status is not OutboxStatus.SUCCEEDED or entry.verify_due_at
+        ]
+        with closing(Redis.from_url(self.redis_url, decode_responses=True)) as redis:
+            keys = sorted(redis.keys("rq:*"))
+            lines += [f"queue: {redis.lrange('rq:queue:effaced', 0, -1)}", f"keys: {keys[:40]}"]
+        lines += [
+            f"{process.args[3:]}: pid {process.pid}, exit {process.poll()}" for process in self.processes[-4:]
+        ]  # type: ignore[index]
+        lines += [
+            f"--- {path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.folder.glob("*.log"))
+        ]
+        return "\n".join(lines)
 
     def statuses(self) -> set[OutboxStatus]:
         with self.db.read() as session:
