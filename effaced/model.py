@@ -97,6 +97,8 @@ class DeadLetterDomain(StrEnum):
     EXTERNAL_CALL = "external_call"
     VERIFICATION = "verification"
     LOCAL_EXECUTION = "local_execution"
+    ATTESTATION = "attestation"
+    MESSAGE = "message"
 
 
 class Role(StrEnum):

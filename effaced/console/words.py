@@ -76,6 +76,8 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (DeadLetterDomain.EXTERNAL_CALL, "External call"),
     (DeadLetterDomain.VERIFICATION, "Verification"),
     (DeadLetterDomain.LOCAL_EXECUTION, "Own database"),
+    (DeadLetterDomain.ATTESTATION, "Done by hand"),
+    (DeadLetterDomain.MESSAGE, "Message"),
     (AttemptOutcome.SUCCESS, "succeeded"),
     (AttemptOutcome.FAILURE, "failed"),
     (AttemptOutcome.TIMEOUT, "timed out"),

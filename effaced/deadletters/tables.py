@@ -28,10 +28,10 @@ class DeadLetter(Base):
     failure_type: Mapped[str] = mapped_column(String(255))
     error_code: Mapped[str] = mapped_column(String(64), default="")
     entry_id: Mapped[UUID | None]
-    request_id: Mapped[UUID]
+    request_id: Mapped[UUID | None]
     resolver: Mapped[str | None] = mapped_column(String(255))
-    subject_key_id: Mapped[str] = mapped_column(String(16))
-    subject_hmac: Mapped[str] = mapped_column(String(64))
+    subject_key_id: Mapped[str | None] = mapped_column(String(16))
+    subject_hmac: Mapped[str | None] = mapped_column(String(64))
     status: Mapped[DeadLetterStatus] = mapped_column(Word(DeadLetterStatus))
     retry_count: Mapped[int] = mapped_column(default=0)
     max_retries: Mapped[int] = mapped_column(default=2)

@@ -6,16 +6,17 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Index, LargeBinary, String, Table, text
+from sqlalchemy import Index, LargeBinary, String, Table, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, UtcDateTime, Word
+from effaced.db import Base, Json, UtcDateTime, Word
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
 
-_FRESH = text("status = 'pending' AND gate IS NULL")
+_FRESH = text("status = 'pending' AND gate IS NULL AND waits_for IS NULL")
 _GATED = text("status IN ('pending', 'failed', 'scheduled') AND gate IS NOT NULL")
 _LEASED = text("status = 'in_flight'")
 _VERIFIED = text("verification IS NOT NULL")
+_CORRECTING = text("corrections_sealed IS NOT NULL")
 _UNVERIFIED = text("verify_due_at IS NOT NULL")
 
 
@@ -26,6 +27,10 @@ class OutboxRow(Base):
     the backoff while failed, the vendor's horizon while scheduled. `token` only grows: a settle counts
     while the row is in flight under the token of its claim. `aging_since` is when the time began in which
     the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one.
+
+    `fields` are the names of what a rectification corrects; the values are sealed and go at the end.
+    `waits_for` names the resolvers of the same request and operation that have to succeed first, and
+    `unblocks` says that others wait for this one.
     """
 
     __tablename__ = "effaced_outbox"
@@ -43,6 +48,10 @@ class OutboxRow(Base):
         Index(
             "ix_effaced_outbox_verification", "verification", "entry_id",
             postgresql_where=_VERIFIED, sqlite_where=_VERIFIED,
+        ),
+        Index(
+            "ix_effaced_outbox_corrections", "subject_hmac", "resolver",
+            postgresql_where=_CORRECTING, sqlite_where=_CORRECTING,
         ),
         Index("ix_effaced_outbox_request", "request_id", "entry_id"),
         Index("ix_effaced_outbox_status", "status", "gate", "entry_id"),
@@ -73,6 +82,10 @@ class OutboxRow(Base):
     verification: Mapped[Verification | None] = mapped_column(Word(Verification))
     verified_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     verify_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    corrections_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    fields: Mapped[list[str] | None] = mapped_column(Json)
+    waits_for: Mapped[list[str] | None] = mapped_column(Json)
+    unblocks: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 # Claiming and settling speak to the table itself: a mapped object per row is more than the row is worth.
@@ -90,4 +103,23 @@ class Operation(Base):
     remaining: Mapped[int]
 
 
+class Flow(Base):
+    """How a resolver may be driven now, for all processes alike. The row named `*` is about all of them.
+
+    While `paused_at` is set nothing of the resolver is claimed, until `paused_until` if that is known.
+    `booked_until` is how far the rate limit has been used up: calls are booked when they are claimed.
+    """
+
+    __tablename__ = "effaced_flow"
+
+    resolver: Mapped[str] = mapped_column(String(255), primary_key=True)
+    paused_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    paused_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    paused_by: Mapped[str | None] = mapped_column(String(80))
+    pause_code: Mapped[str | None] = mapped_column(String(64))
+    note_id: Mapped[UUID | None]
+    booked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+flow = cast(Table, Flow.__table__)
 operations = cast(Table, Operation.__table__)

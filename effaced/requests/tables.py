@@ -36,6 +36,7 @@ class Request(Base):
             "ix_effaced_requests_executable", "execute_at",
             postgresql_where=_EXECUTABLE, sqlite_where=_EXECUTABLE,
         ),
+        Index("ix_effaced_requests_subject", "subject_hmac"),
         Index("ix_effaced_requests_received", "received_at"),
         Index("ix_effaced_requests_completed", "completed_at"),
     )  # fmt: skip
@@ -49,6 +50,8 @@ class Request(Base):
     subject_key_id: Mapped[str] = mapped_column(String(16))
     subject_hmac: Mapped[str] = mapped_column(String(64))
     subject_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    corrections_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    correction_fields: Mapped[list[str] | None] = mapped_column(Json)
     datamap_hash: Mapped[str] = mapped_column(String(64))
     approvals_needed: Mapped[int]
     received_at: Mapped[datetime] = mapped_column(UtcDateTime)

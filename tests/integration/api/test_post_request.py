@@ -284,7 +284,7 @@ def test_neither_key_nor_body_are_kept_readable(api: Api) -> None:
     api.post(api.erasure("4"), idempotency_key="ada@example.org")
     with api.runtime.db.read() as session:
         row = session.connection().exec_driver_sql("SELECT * FROM effaced_idempotency").one()
-    assert "ada" not in str(row)
+    assert "ada@" not in str(row)
 
 
 def test_a_name_that_is_there_twice_is_refused_and_nobody_is_erased(api: Api) -> None:
