@@ -117,12 +117,18 @@ class SubjectRef:
     value: str = field(repr=False)
 
 
+CorrectionValue = str | int | float | bool | None
+
+
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One corrected value of a rectification. Personal data: kept out of every log and repr."""
+    """One corrected value of a rectification. Personal data: kept out of every log and repr.
+
+    `column` is the name it goes by: a category of the data map such as `email`, or `table.column`.
+    """
 
     column: str
-    value: str | None = field(repr=False)
+    value: CorrectionValue = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

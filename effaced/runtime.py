@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import cached_property
 
 from effaced import migrate
+from effaced.audit.sink import DatabaseAuditSink
 from effaced.config import Settings
 from effaced.crypto import Keyring
 from effaced.datamap.load import load_map
@@ -18,6 +19,7 @@ from effaced.requests.execute import Executor
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
+from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 
 
@@ -59,8 +61,8 @@ class Runtime:
     def runner(self) -> SagaRunner:
         return SagaRunner(
             self.registry,
-            self.db,
-            self.keyring,
+            Outbox(self.db.sessions, keyring=self.keyring),
+            DatabaseAuditSink(),
             max_attempts=self.settings.max_attempts,
             crash_limit=self.settings.crash_limit,
             batch_size=self.settings.batch_size,

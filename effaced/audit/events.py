@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -116,6 +116,31 @@ class LocalErasureExecuted(Event):
     without_reference: tuple[Name, ...]
 
 
+class LocalColumnCorrected(Event):
+    table: Name
+    columns: tuple[Name, ...]
+    rows: int
+
+
+class LocalRectificationExecuted(Event):
+    """The company's own database was corrected, in the same transaction as this event. No value is here."""
+
+    type = "LOCAL_RECTIFICATION_EXECUTED"
+    datamap_hash: HexDigest
+    fields: tuple[Name, ...]
+    tables: tuple[LocalColumnCorrected, ...]
+    external_calls: int
+    without_reference: tuple[Name, ...]
+    not_concerned: tuple[Name, ...]
+
+
+class RequestSuperseded(Event):
+    """The person was erased before this correction was carried out: there is nothing left to correct."""
+
+    type = "REQUEST_SUPERSEDED"
+    by: UUID
+
+
 class LocalExecutionFailed(Event):
     type = "LOCAL_EXECUTION_FAILED"
     error: Code
@@ -133,14 +158,49 @@ class StepSucceeded(Event):
     retained_basis: Code | None = None
 
 
+class RectificationStepSucceeded(StepSucceeded):
+    type = "RECTIFICATION_STEP_SUCCEEDED"
+
+
 class StepFailed(Event):
-    """The call is abandoned."""
+    """The call is abandoned. `superseded_by` is the request that has overtaken it."""
 
     type = "ERASURE_STEP_FAILED"
     resolver: Name
     error: Code
     code: Code
     attempts: int
+    superseded_by: UUID | None = None
+
+
+class RectificationStepFailed(StepFailed):
+    type = "RECTIFICATION_STEP_FAILED"
+
+
+class StepAttested(_Noted):
+    """A person says that it was done by hand; the note says how."""
+
+    type = "STEP_ATTESTED"
+    operation: OutboxOperation
+    resolver: Name
+    prior_status: Code
+    prior_error: Code | None = None
+
+
+class AttestationAwaited(Event):
+    """The system has no interface: a person has to do it, and to say so, by then."""
+
+    type = "ATTESTATION_AWAITED"
+    operation: OutboxOperation
+    resolver: Name
+    by: datetime
+
+
+class ReferenceRevealed(_Noted):
+    """Somebody was shown how a system knows the person, and what is to be corrected there."""
+
+    type = "REFERENCE_REVEALED"
+    resolver: Name
 
 
 class ExpiryScheduled(Event):
@@ -188,6 +248,44 @@ class BulkRequeued(_Noted):
 class ErasureCompleted(Event):
     type = "ERASURE_COMPLETED"
     operation: OutboxOperation
+
+
+class RectificationCompleted(ErasureCompleted):
+    """`superseded` of its calls were overtaken by a later request and not made."""
+
+    type = "RECTIFICATION_COMPLETED"
+    superseded: int = 0
+
+
+# What a correction's call is told with, where an erasure's has a type of its own.
+_RECTIFICATION: dict[type[Event], type[Event]] = {
+    StepSucceeded: RectificationStepSucceeded,
+    StepFailed: RectificationStepFailed,
+    ErasureCompleted: RectificationCompleted,
+}
+E = TypeVar("E", bound=Event)
+
+
+def told(operation: OutboxOperation, event: type[E]) -> type[E]:
+    """The type that tells this of the operation."""
+    return cast(type[E], _RECTIFICATION[event]) if operation is OutboxOperation.RECTIFY else event
+
+
+# --- flow ---
+
+
+class ResolverPaused(_Noted):
+    """Nothing more is claimed for this resolver; `*` stands for all of them."""
+
+    type = "RESOLVER_PAUSED"
+    resolver: Name
+    code: Code
+    until: datetime | None = None
+
+
+class ResolverResumed(_Noted):
+    type = "RESOLVER_RESUMED"
+    resolver: Name
 
 
 class DeadLetterOpened(Event):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -23,6 +24,11 @@ class NoteRef:
 
     note_id: UUID
     note_hmac: str
+
+
+def noted(note: NoteRef | None) -> dict[str, Any]:
+    """The fields of an event that point at the note, if there is one."""
+    return {"note_id": note.note_id, "note_hmac": note.note_hmac} if note else {}
 
 
 def write_note(

@@ -21,6 +21,7 @@ from effaced.requests.complete import complete_operations
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 from effaced.servers import postgres_server
 
@@ -65,7 +66,10 @@ def _floor(database: Database) -> int:
 def _effaced(database: Database, keyring: Keyring) -> int:
     registry = ResolverRegistry((Registered(RESOLVER, "bench", NoopResolver(), Limits(concurrency=BATCH)),))
     runner = SagaRunner(
-        registry, database, keyring, batch_size=BATCH, on_operations_complete=complete_operations
+        registry,
+        Outbox(database.sessions, keyring=keyring),
+        batch_size=BATCH,
+        on_operations_complete=complete_operations,
     )
     return asyncio.run(runner.drain(RESOLVER))
 

@@ -10,15 +10,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import case, insert, or_, select, update
+from sqlalchemy import ColumnElement, case, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import DeadLetterDomain, DeadLetterStatus, SubjectKey, new_id
+from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, SubjectKey, new_id
 from effaced.sql import among
+
+# How a letter was settled.
+REPLAYED = "replayed"
+ATTESTED = "attested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class Failure:
     entry_id: UUID | None = None
     resolver: str | None = None
     attempts: int = 0
+    operation: OutboxOperation = OutboxOperation.ERASE
 
 
 def record_failures(session: Session, failures: Sequence[Failure]) -> None:
@@ -82,14 +87,20 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
         session.execute(insert(DeadLetter), rows)
 
 
-def record_recoveries(session: Session, domain: DeadLetterDomain, entry_ids: Collection[UUID]) -> None:
+def record_recoveries(
+    session: Session,
+    domains: Collection[DeadLetterDomain],
+    entry_ids: Collection[UUID],
+    *,
+    resolution: str = REPLAYED,
+) -> None:
     """The work behind these letters has ended well after all: they are resolved."""
-    _resolve(session, domain, among(session, DeadLetter.entry_id, entry_ids))
+    _resolve(session, domains, among(session, DeadLetter.entry_id, entry_ids), resolution)
 
 
 def record_execution_recovery(session: Session, request_id: UUID) -> None:
     """The local execution of this request has succeeded after all."""
-    _resolve(session, DeadLetterDomain.LOCAL_EXECUTION, DeadLetter.request_id == request_id)
+    _resolve(session, (DeadLetterDomain.LOCAL_EXECUTION,), DeadLetter.request_id == request_id, REPLAYED)
 
 
 def recommend(failure: Failure) -> str:
@@ -98,6 +109,10 @@ def recommend(failure: Failure) -> str:
         return "check_with_vendor"
     if failure.domain is DeadLetterDomain.LOCAL_EXECUTION:
         return "fix_and_requeue"
+    if failure.operation is OutboxOperation.RECTIFY:
+        return "reissue"  # its corrections are gone: trying again would do nothing and report success
+    if failure.domain is DeadLetterDomain.ATTESTATION:
+        return "do_by_hand_and_attest"
     if failure.code in {"attempts_exhausted", "max_age"}:
         return "requeue_when_vendor_is_back"
     return "fix_and_requeue"
@@ -106,12 +121,14 @@ def recommend(failure: Failure) -> str:
 _SETTLED = (DeadLetterStatus.RESOLVED, DeadLetterStatus.ARCHIVED, DeadLetterStatus.REJECTED)
 
 
-def _resolve(session: Session, domain: DeadLetterDomain, which: object) -> None:
+def _resolve(
+    session: Session, domains: Collection[DeadLetterDomain], which: ColumnElement[bool], resolution: str
+) -> None:
     now = clock.now()
     session.execute(
         update(DeadLetter)
-        .where(DeadLetter.domain == domain, which, DeadLetter.status.not_in(_SETTLED))  # type: ignore[arg-type]
-        .values(status=DeadLetterStatus.RESOLVED, resolution="replayed", resolved_at=now, updated_at=now)
+        .where(DeadLetter.domain.in_(domains), which, DeadLetter.status.not_in(_SETTLED))
+        .values(status=DeadLetterStatus.RESOLVED, resolution=resolution, resolved_at=now, updated_at=now)
     )
 
 

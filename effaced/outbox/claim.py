@@ -7,15 +7,16 @@ skipped, not waited for; on SQLite writers are serial anyway.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, literal, select, union_all, update
+from sqlalchemy import ColumnElement, Select, case, literal, null, select, union_all, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.model import OutboxStatus
-from effaced.outbox.entry import COLUMNS, OutboxEntry, as_entry
+from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
 
 # Statuses stand in these statements as literals: with bound values a generic plan can't use the partial
@@ -29,15 +30,18 @@ PENDING, IN_FLIGHT, FAILED, SCHEDULED = (
         OutboxStatus.SCHEDULED,
     )
 )
-FRESH: ColumnElement[bool] = (outbox.c.status == PENDING) & outbox.c.gate.is_(None)
-GATED: ColumnElement[bool] = outbox.c.status.in_([PENDING, FAILED, SCHEDULED]) & outbox.c.gate.is_not(None)
+FREE: ColumnElement[bool] = outbox.c.waits_for.is_(null())
+FRESH: ColumnElement[bool] = (outbox.c.status == PENDING) & outbox.c.gate.is_(None) & FREE
+GATED: ColumnElement[bool] = (
+    outbox.c.status.in_([PENDING, FAILED, SCHEDULED]) & outbox.c.gate.is_not(None) & FREE
+)
 LEASED: ColumnElement[bool] = outbox.c.status == IN_FLIGHT
 
 
-def claim(session: Session, resolver: str, *, limit: int, lease: timedelta) -> list[OutboxEntry]:
-    """Claim up to `limit` due entries of one resolver, oldest first."""
+def claim(session: Session, resolver: str | Collection[str], *, limit: int, lease: timedelta) -> list[Entry]:
+    """Claim up to `limit` due entries of one resolver, or of any of several, oldest first."""
     now = clock.now()
-    mine = outbox.c.resolver == resolver
+    mine = outbox.c.resolver == resolver if isinstance(resolver, str) else outbox.c.resolver.in_(resolver)
     fresh = _lockable(select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, FRESH), limit).order_by(
         outbox.c.enqueued_at, outbox.c.entry_id
     )
@@ -49,7 +53,7 @@ def claim(session: Session, resolver: str, *, limit: int, lease: timedelta) -> l
     return _take(session, outbox.c.entry_id.in_(picked), now, lease, alone=False)
 
 
-def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[OutboxEntry]:
+def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[Entry]:
     """Claim one entry whose runner died, to be run with no other beside it.
 
     If it was claimed with others before, nobody knows whose call was the end of that runner: the attempt
@@ -68,7 +72,7 @@ def has_crashed(session: Session, resolver: str) -> bool:
     return session.execute(overdue.limit(1)).first() is not None
 
 
-def claim_read_back(session: Session, resolver: str, *, lease: timedelta) -> OutboxEntry | None:
+def claim_read_back(session: Session, resolver: str, *, lease: timedelta) -> Entry | None:
     """Claim one succeeded entry whose read-back is still to be made. Its status stays what it is.
 
     One at a time, and every claim counts as a crash until it is settled: a read-back that ends its runner
@@ -85,7 +89,7 @@ def claim_read_back(session: Session, resolver: str, *, lease: timedelta) -> Out
     return as_entry(taken) if taken else None
 
 
-def release(session: Session, entries: list[OutboxEntry]) -> None:
+def release(session: Session, entries: list[Entry]) -> None:
     """Give entries back that were claimed but never called, with their attempt."""
     for entry in entries:
         session.execute(
@@ -110,7 +114,7 @@ def _first(statement: Select[*tuple[Any, ...]], limit: int) -> ColumnElement[boo
 
 def _take(
     session: Session, which: ColumnElement[bool], now: datetime, lease: timedelta, *, alone: bool
-) -> list[OutboxEntry]:
+) -> list[Entry]:
     returned = case((LEASED & outbox.c.claimed_alone.is_(False), 1), else_=0)
     own_crash = case((LEASED & outbox.c.claimed_alone.is_(True), 1), else_=0)
     taken = session.execute(

@@ -8,13 +8,14 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.model import OutboxStatus
 from effaced.outbox.claim import FRESH, GATED, LEASED
+from effaced.outbox.flow import not_paused
 from effaced.outbox.tables import OutboxRow
 
 _UNVERIFIED = OutboxRow.verify_due_at.is_not(None)
 
 
 def due_resolvers(session: Session) -> set[str]:
-    """The resolvers with at least one entry that may be claimed now."""
+    """The resolvers with at least one entry that may be claimed now. Paused ones are not among them."""
     now = clock.now()
     branches: tuple[tuple[ColumnElement[bool], ColumnElement[bool] | None], ...] = (
         (FRESH, None),
@@ -32,7 +33,7 @@ def due_resolvers(session: Session) -> set[str]:
                 due = due.where(gate)
             if session.execute(due.limit(1)).first() is not None:
                 found.add(name)
-    return found
+    return not_paused(session, found) if found else found
 
 
 def status_counts(session: Session) -> dict[OutboxStatus, int]:

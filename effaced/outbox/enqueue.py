@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import insert
@@ -12,17 +14,24 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.crypto import Keyring
 from effaced.doorbell import ring_after_commit
-from effaced.model import OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
+from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
+from effaced.outbox.entry import seal_corrections
 from effaced.outbox.tables import Operation, OutboxRow
 from effaced.sql import insert_rows
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An external call to make: which system, and how it knows the person."""
+    """An external call to make: which system, how it knows the person, what it has to correct.
+
+    `after` names the systems that have to succeed first, where the same request calls them too.
+    """
 
     resolver: str
     ref: SubjectRef
+    corrections: tuple[Correction, ...] = ()
+    after: Collection[str] = ()
+    entry_id: UUID = field(default_factory=new_id)
 
 
 def enqueue(
@@ -33,35 +42,28 @@ def enqueue(
     calls: Sequence[Call],
     *,
     operation: OutboxOperation = OutboxOperation.ERASE,
+    not_before: Mapping[str, datetime] | None = None,
 ) -> list[UUID]:
     """Record the calls and the counter that tells when all of them are done.
 
-    They exist exactly when the caller's transaction commits; the workers are rung then.
+    They exist exactly when the caller's transaction commits; the workers are rung then. `not_before` says
+    of a resolver that its call has to wait, since one that it replaces may still be on its way.
     """
-    now = clock.now()
-    rows = []
-    for call in calls:
-        entry_id = new_id()
-        rows.append(
-            {
-                "entry_id": entry_id,
-                "request_id": request_id,
-                "operation": operation,
-                "resolver": call.resolver,
-                "subject_key_id": subject.key_id,
-                "subject_hmac": subject.hmac,
-                "ref_kind": call.ref.kind,
-                "ref_sealed": keyring.seal(call.ref.value.encode(), purpose="ref", context=str(entry_id)),
-                "status": OutboxStatus.PENDING,
-                "attempts": 0,
-                "token": 0,
-                "claimed_alone": False,
-                "crashes": 0,
-                "enqueued_at": now,
-                "aging_since": now,
-                "times_parked": 0,
-            }
-        )
+    names = {call.resolver for call in calls}
+    waited_for = {name for call in calls for name in call.after if name in names}
+    rows = [
+        {
+            **_row(keyring, call),
+            "request_id": request_id,
+            "operation": operation,
+            "subject_key_id": subject.key_id,
+            "subject_hmac": subject.hmac,
+            "gate": (not_before or {}).get(call.resolver),
+            "waits_for": sorted(name for name in call.after if name in names) or None,
+            "unblocks": call.resolver in waited_for,
+        }
+        for call in calls
+    ]
     session.execute(
         insert(Operation),
         {
@@ -73,5 +75,28 @@ def enqueue(
     )
     if rows:
         insert_rows(session, OutboxRow, rows)
-        ring_after_commit(session, {call.resolver for call in calls})
-    return [row["entry_id"] for row in rows]  # type: ignore[misc]
+        ring_after_commit(session, names)
+    return [row["entry_id"] for row in rows]
+
+
+def _row(keyring: Keyring, call: Call) -> dict[str, Any]:
+    entry_id, now = call.entry_id, clock.now()
+    corrected = bool(call.corrections)
+    return {
+        "entry_id": entry_id,
+        "resolver": call.resolver,
+        "ref_kind": call.ref.kind,
+        "ref_sealed": keyring.seal(call.ref.value.encode(), purpose="ref", context=str(entry_id)),
+        "corrections_sealed": seal_corrections(keyring, call.corrections, context=entry_id)
+        if corrected
+        else None,
+        "fields": [each.column for each in call.corrections] if corrected else None,
+        "status": OutboxStatus.PENDING,
+        "attempts": 0,
+        "token": 0,
+        "claimed_alone": False,
+        "crashes": 0,
+        "enqueued_at": now,
+        "aging_since": now,
+        "times_parked": 0,
+    }

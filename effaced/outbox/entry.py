@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,12 +13,12 @@ from sqlalchemy import Row
 
 from effaced.crypto import Keyring
 from effaced.errors import Unavailable
-from effaced.model import OutboxOperation, OutboxStatus, SubjectKey, SubjectRef
+from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef
 from effaced.outbox.tables import outbox
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxEntry:
+class Entry:
     """One external call, frozen as it was when read."""
 
     entry_id: UUID
@@ -36,6 +38,9 @@ class OutboxEntry:
     last_attempt_at: datetime | None
     last_error: str | None
     times_parked: int
+    corrections_sealed: bytes | None = field(default=None, repr=False)
+    fields: Sequence[str] | None = None
+    unblocks: bool = False
 
     def open_ref(self, keyring: Keyring) -> SubjectRef:
         """The reference to call the other system with."""
@@ -43,6 +48,19 @@ class OutboxEntry:
             raise Unavailable("The entry's reference is gone: it was removed when the call succeeded.")
         value = keyring.open(self.ref_sealed, purpose="ref", context=str(self.entry_id))
         return SubjectRef(self.ref_kind, value.decode())
+
+    def open_corrections(self, keyring: Keyring) -> tuple[Correction, ...]:
+        """The corrected values, which are there until the entry has ended."""
+        if self.corrections_sealed is None:
+            raise Unavailable("The entry's corrections are gone: they were removed when it ended.")
+        text = keyring.open(self.corrections_sealed, purpose="corrections", context=str(self.entry_id))
+        return tuple(Correction(column, value) for column, value in json.loads(text).items())
+
+
+def seal_corrections(keyring: Keyring, corrections: Sequence[Correction], *, context: UUID) -> bytes:
+    """The values as they are kept: only with `context` (the id of what they belong to) they open again."""
+    content = json.dumps({each.column: each.value for each in corrections}).encode()
+    return keyring.seal(content, purpose="corrections", context=str(context))
 
 
 COLUMNS = (
@@ -64,10 +82,13 @@ COLUMNS = (
     outbox.c.last_attempt_at,
     outbox.c.last_error,
     outbox.c.times_parked,
+    outbox.c.corrections_sealed,
+    outbox.c.fields,
+    outbox.c.unblocks,
 )
 
 
-def as_entry(row: Row[*tuple[Any, ...]]) -> OutboxEntry:
+def as_entry(row: Row[*tuple[Any, ...]]) -> Entry:
     """A row of COLUMNS as an entry."""
     entry_id, request_id, operation, resolver, key_id, hmac, *rest = row
-    return OutboxEntry(entry_id, request_id, operation, resolver, SubjectKey(key_id, hmac), *rest)
+    return Entry(entry_id, request_id, operation, resolver, SubjectKey(key_id, hmac), *rest)

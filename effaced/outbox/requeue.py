@@ -9,19 +9,27 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.audit.append import Record, append
+from effaced.audit.append import Record
 from effaced.audit.events import Requeued
-from effaced.audit.notes import NoteRef
+from effaced.audit.notes import NoteRef, noted
+from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.doorbell import ring_after_commit
 from effaced.errors import ConfigurationError
 from effaced.model import OutboxOperation, OutboxStatus
-from effaced.outbox.entry import COLUMNS, OutboxEntry, as_entry
+from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import OutboxRow
+
+_TRAIL = DatabaseAuditSink()
 
 
 def requeue(
-    session: Session, entry_ids: Iterable[UUID], *, actor: str, note: NoteRef | None = None
-) -> list[OutboxEntry]:
+    session: Session,
+    entry_ids: Iterable[UUID],
+    *,
+    actor: str,
+    note: NoteRef | None = None,
+    audit: AuditSink = _TRAIL,
+) -> list[Entry]:
     """Put those of the entries that are abandoned back into the queue, and say so in the trail.
 
     Others are skipped: asking twice is fine. Refuses, before anything changes, when one of them is a
@@ -41,7 +49,7 @@ def requeue(
             raise ConfigurationError(
                 f"Entry {entry.entry_id} is a rectification whose corrections are gone: send it again."
             )
-    append(
+    audit.append(
         session,
         [
             Record(
@@ -49,8 +57,7 @@ def requeue(
                     resolver=entry.resolver,
                     prior_attempts=entry.attempts,
                     prior_error=entry.last_error,
-                    note_id=note.note_id if note else None,
-                    note_hmac=note.note_hmac if note else None,
+                    **noted(note),
                 ),
                 actor=actor,
                 request_id=entry.request_id,
@@ -72,6 +79,7 @@ def requeue(
             last_error=None,
             ended_at=None,
             aging_since=clock.now(),
+            times_parked=0,
         )
         .returning(*COLUMNS)
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,17 @@ class _Reading:
         registered = [self.resolver(name, block) for name, block in self.blocks()]
         if self.problems:
             raise ConfigurationError(f"{self.file.path} can't be used.", problems=self.problems)
-        return ResolverRegistry(tuple(each for each in registered if each is not None))
+        registry = ResolverRegistry(tuple(each for each in registered if each is not None))
+        try:
+            registry.require_order()
+        except ConfigurationError as error:
+            problems = [self._about_order(each) for each in error.problems]
+            raise ConfigurationError(f"{self.file.path} can't be used.", problems=problems) from None
+        return registry
+
+    def _about_order(self, problem: Problem) -> Problem:
+        name = problem.where.removeprefix("resolver ")
+        return self.file.problem(("resolvers", name, "after"), problem.message.removeprefix("after: "))
 
     def complain(self, place: Place, message: str) -> None:
         # A value that could not be filled in is wrong already; what follows from that is noise.
@@ -83,15 +92,20 @@ class _Reading:
         config = fill_in(block, self.environ, self._note_unset, place)
         common = self._common(place, config)
         own = {str(key): value for key, value in config.items() if key not in Common.model_fields}
-        limits = Limits(
-            timeout=timedelta(seconds=common.timeout if common else 30),
-            concurrency=common.concurrency if common else 1,
-            rate_per_second=common.rate_per_second if common else None,
-        )
+        limits = common.limits() if common else Limits()
         resolver = self._make(place, str(config.get("kind", "")), name, own, limits)
         if common is None or resolver is None:
             return None
-        return Registered(name, common.ref, resolver, limits, common.kind, common.canary)
+        return Registered(
+            name,
+            common.ref,
+            resolver,
+            limits,
+            common.kind,
+            common.canary,
+            after=tuple(common.after),
+            fields=getattr(resolver, "fields", None),
+        )
 
     def _note_unset(self, place: Place, message: str) -> None:
         self.complain(place, message)

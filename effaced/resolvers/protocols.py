@@ -58,7 +58,15 @@ class Rectified:
     status_code: int | None = field(default=None, compare=False)
 
 
-Answer = Erased | AlreadyAbsent | Scheduled | Retained
+@dataclass(frozen=True, slots=True)
+class AwaitsPerson:
+    """Nobody can be called: a person has to do it and attest it until `by`."""
+
+    by: datetime
+    status_code: int | None = field(default=None, compare=False)
+
+
+Answer = Erased | AlreadyAbsent | Scheduled | Retained | AwaitsPerson
 
 
 class TransientFailure(EffacedError):
@@ -79,7 +87,7 @@ class TransientFailure(EffacedError):
 
 
 class CredentialsRefused(TransientFailure):
-    """Our credentials are wrong, not the entry. Tried again like other passing trouble: ADR 0012."""
+    """Our credentials are wrong, not the entry: the resolver is paused, and nothing loses an attempt."""
 
 
 class Unreachable(TransientFailure):
@@ -111,14 +119,16 @@ class RectifyingResolver(Protocol):
 
     async def rectify_subject(
         self, ref: SubjectRef, corrections: Sequence[Correction], *, key: UUID
-    ) -> Rectified: ...
+    ) -> Rectified | AlreadyAbsent | AwaitsPerson: ...
 
 
 @runtime_checkable
 class RetentionOnlyResolver(Protocol):
     """Cannot delete on demand, only mark for expiry: answers `Scheduled` until the data is gone."""
 
-    async def schedule_erasure(self, ref: SubjectRef, *, key: UUID) -> Scheduled | AlreadyAbsent: ...
+    async def schedule_erasure(
+        self, ref: SubjectRef, *, key: UUID
+    ) -> Scheduled | AlreadyAbsent | AwaitsPerson: ...
 
 
 @runtime_checkable
@@ -135,3 +145,11 @@ class Limits:
     timeout: timedelta = timedelta(seconds=30)
     concurrency: int = 10
     rate_per_second: float | None = None
+    """Shared by all processes."""
+    batch_size: int | None = None
+    """How many entries one claim takes at most; like the rest below, as the settings say if None."""
+    max_attempts: int | None = None
+    max_age: timedelta | None = None
+    backoff: timedelta | None = None
+    """The wait after the first failure."""
+    backoff_cap: timedelta | None = None

@@ -6,8 +6,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from effaced.errors import ResolverError
-from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver, VerifyingResolver
+from effaced.errors import ConfigurationError, Problem, ResolverError
+from effaced.resolvers.protocols import (
+    Limits,
+    RectifyingResolver,
+    Resolver,
+    RetentionOnlyResolver,
+    VerifyingResolver,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +21,8 @@ class Registered:
     """A resolver with the reference it needs (a name in the data map's `refs:`) and its limits.
 
     `kind` is the word of resolvers.yaml that made it. `canary` is a reference that must always exist
-    in the system; `effaced resolver check` looks for it.
+    in the system; `effaced resolver check` looks for it. `after` names the resolvers that have to succeed
+    before this one is called. `fields` are the categories of data the system holds; None means any.
     """
 
     name: str
@@ -24,14 +31,18 @@ class Registered:
     limits: Limits = field(default_factory=Limits)
     kind: str = "python"
     canary: str | None = field(default=None, repr=False)
+    after: tuple[str, ...] = ()
+    fields: frozenset[str] | None = None
 
     # What the resolver can do, looked at once: asking a protocol costs more than many a call.
     retention_only: bool = field(init=False)
     verifies: bool = field(init=False)
+    rectifies: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "retention_only", isinstance(self.resolver, RetentionOnlyResolver))
         object.__setattr__(self, "verifies", isinstance(self.resolver, VerifyingResolver))
+        object.__setattr__(self, "rectifies", isinstance(self.resolver, RectifyingResolver))
 
 
 class ResolverRegistry:
@@ -49,6 +60,29 @@ class ResolverRegistry:
             return self._by_name[name]
         except KeyError:
             raise ResolverError(f"No resolver is named '{name}'.", code="unknown_resolver") from None
+
+    def require_order(self) -> None:
+        """Refuse `after:` that names nobody, or that runs in a circle: such entries would wait for ever."""
+        problems = [
+            Problem(f"resolver {each.name}", f"after: there is no resolver '{name}'")
+            for each in self
+            for name in each.after
+            if name not in self
+        ]
+        for each in self:
+            if path := self._circle((each.name,)):
+                problems.append(Problem(f"resolver {each.name}", f"after: a circle, {' -> '.join(path)}"))
+                break
+        if problems:
+            raise ConfigurationError("The order of the resolvers can't be kept:", problems=problems)
+
+    def _circle(self, path: tuple[str, ...]) -> tuple[str, ...] | None:
+        for name in self._by_name[path[-1]].after if path[-1] in self else ():
+            if name in path:
+                return (*path[path.index(name) :], name)
+            if found := self._circle((*path, name)):
+                return found
+        return None
 
     def __iter__(self) -> Iterator[Registered]:
         return iter(self._by_name.values())

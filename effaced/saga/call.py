@@ -12,12 +12,14 @@ from effaced.crypto import Keyring
 from effaced.errors import ResolverError
 from effaced.log import get_logger
 from effaced.model import OutboxOperation, SubjectRef, Verification
-from effaced.outbox.entry import OutboxEntry
+from effaced.outbox.entry import Entry
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     Answer,
     Erased,
     Limits,
+    Rectified,
+    RectifyingResolver,
     Resolver,
     RetentionOnlyResolver,
     VerifyingResolver,
@@ -33,9 +35,7 @@ class CrashLoop(ResolverError):
     """Running this entry alone has ended the runner too often."""
 
 
-async def call(
-    registry: ResolverRegistry, keyring: Keyring, entry: OutboxEntry, *, crash_limit: int
-) -> Result:
+async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, crash_limit: int) -> Result:
     """Call the entry's resolver. Never raises what the call raised: it is part of the result."""
     started = clock.monotonic()
     try:
@@ -43,10 +43,13 @@ async def call(
             raise CrashLoop("The entry ends every runner that takes it.", code="crash_loop")
         registered = registry.get(entry.resolver)
         ref = entry.open_ref(keyring)
-        answer = await _within(registered.limits, _dispatch(registered, entry, ref))
-        seen = (
-            await _read_back(registered, ref, entry.entry_id) if _should_verify(registered, answer) else None
-        )
+        answer: Answer | Rectified
+        if entry.operation is OutboxOperation.RECTIFY:
+            answer = await _within(registered.limits, _rectify(registered, keyring, entry, ref))
+        else:
+            answer = await _within(registered.limits, _erase(registered, entry, ref))
+        checked = entry.operation is OutboxOperation.ERASE and _should_verify(registered, answer)
+        seen = await _read_back(registered, ref, entry.entry_id) if checked else None
     except (Exception, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
@@ -67,7 +70,7 @@ async def call(
     )
 
 
-async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: OutboxEntry) -> Verification:
+async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) -> Verification:
     """Erase once more and look whether the person is gone; `due` when that can't be told now.
 
     Erasing is idempotent, so nothing is lost by it; only looking would never mend what a vendor forgot.
@@ -76,7 +79,7 @@ async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: OutboxE
         registered, ref = registry.get(entry.resolver), entry.open_ref(keyring)
         if not registered.verifies:
             return Verification.DUE
-        answer = await _within(registered.limits, _dispatch(registered, entry, ref))
+        answer = await _within(registered.limits, _erase(registered, entry, ref))
         if not _should_verify(registered, answer):
             return Verification.DUE
         return await _read_back(registered, ref, entry.entry_id)
@@ -85,16 +88,24 @@ async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: OutboxE
         return Verification.DUE
 
 
-async def _dispatch(registered: Registered, entry: OutboxEntry, ref: SubjectRef) -> Answer:
-    resolver = registered.resolver
-    if entry.operation is OutboxOperation.RECTIFY:
+async def _rectify(
+    registered: Registered, keyring: Keyring, entry: Entry, ref: SubjectRef
+) -> Answer | Rectified:
+    if not registered.rectifies:
         raise ResolverError(f"Resolver '{registered.name}' can't rectify.", code="cannot_rectify")
+    resolver = cast(RectifyingResolver, registered.resolver)
+    corrections = entry.open_corrections(keyring)
+    return await resolver.rectify_subject(ref, corrections, key=entry.entry_id)
+
+
+async def _erase(registered: Registered, entry: Entry, ref: SubjectRef) -> Answer:
+    resolver = registered.resolver
     if registered.retention_only:
         return await cast(RetentionOnlyResolver, resolver).schedule_erasure(ref, key=entry.entry_id)
     return await cast(Resolver, resolver).erase_subject(ref, key=entry.entry_id)
 
 
-def _should_verify(registered: Registered, answer: Answer) -> bool:
+def _should_verify(registered: Registered, answer: Answer | Rectified) -> bool:
     return registered.verifies and isinstance(answer, Erased | AlreadyAbsent)
 
 

@@ -7,17 +7,36 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from effaced.audit.events import (
+    AttestationAwaited,
     Event,
     ExpiryScheduled,
     ExternallyVerified,
     ExternalVerificationFailed,
     StepFailed,
     StepSucceeded,
+    told,
 )
 from effaced.errors import ResolverError
-from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus, StepOutcome, Verification
-from effaced.outbox.entry import OutboxEntry
-from effaced.resolvers.protocols import AlreadyAbsent, Answer, CredentialsRefused, Erased, Retained, Scheduled
+from effaced.model import (
+    AttemptOutcome,
+    DeadLetterDomain,
+    OutboxOperation,
+    OutboxStatus,
+    StepOutcome,
+    Verification,
+)
+from effaced.outbox.entry import Entry
+from effaced.resolvers.protocols import (
+    AlreadyAbsent,
+    Answer,
+    AwaitsPerson,
+    CredentialsRefused,
+    Erased,
+    Limits,
+    Rectified,
+    Retained,
+    Scheduled,
+)
 from effaced.retries.policy import BackoffPolicy
 
 
@@ -25,8 +44,8 @@ from effaced.retries.policy import BackoffPolicy
 class Result:
     """What a call came to. `error` or `answer`; `verification` is the read-back, if there is one."""
 
-    entry: OutboxEntry
-    answer: Answer | None = None
+    entry: Entry
+    answer: Answer | Rectified | None = None
     error: BaseException | None = field(default=None, repr=False)
     timed_out: bool = False
     status_code: int | None = None
@@ -41,6 +60,17 @@ class Rules:
     max_attempts: int
     max_age: timedelta
     backoff: BackoffPolicy
+
+    def within(self, limits: Limits) -> Rules:
+        """The same with what one resolver has of its own."""
+        base, cap = limits.backoff or self.backoff.base_delay, limits.backoff_cap or self.backoff.max_delay
+        # An own base may be longer than the common cap, and an own cap shorter than the common base.
+        cap = max(cap, base) if limits.backoff_cap is None else cap
+        return Rules(
+            limits.max_attempts or self.max_attempts,
+            limits.max_age or self.max_age,
+            BackoffPolicy(base_delay=min(base, cap), max_delay=cap, lease=self.backoff.lease),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +91,10 @@ class Decision:
     verify_due_at: datetime | None = None
     events: tuple[Event, ...] = ()
     failures: tuple[DeadLetterDomain, ...] = ()
+    pauses: bool = False
 
     @property
-    def entry(self) -> OutboxEntry:
+    def entry(self) -> Entry:
         return self.result.entry
 
 
@@ -74,15 +105,23 @@ def decide(result: Result, rules: Rules, now: datetime) -> Decision:
     except (
         Exception
     ) as error:  # an answer that can't be written down is the resolver's fault, not the flush's
-        return _abandoned(result, error, "bad_answer")
+        return abandoned(result, class_name(error), "bad_answer")
 
 
 def _decide(result: Result, rules: Rules, now: datetime) -> Decision:
     if result.error is not None:
         return _after_error(result, result.error, rules, now)
     match result.answer:
+        case AwaitsPerson(by=by):
+            return _awaiting(result, by, rules, now)
+        case Rectified() if result.entry.operation is OutboxOperation.RECTIFY:
+            return _succeeded(result, StepOutcome.RECTIFIED, rules, now)
+        case AlreadyAbsent() if result.entry.operation is OutboxOperation.RECTIFY:
+            return _succeeded(result, StepOutcome.ALREADY_ABSENT, rules, now)
+        case _ if result.entry.operation is OutboxOperation.RECTIFY:
+            return _unknown(result)
         case Scheduled(until=until):
-            return _parked(result, until, rules, now)
+            return parked(result, until, rules, now)
         case Erased():
             return _succeeded(result, StepOutcome.ERASED, rules, now)
         case AlreadyAbsent() if result.entry.times_parked:
@@ -92,8 +131,11 @@ def _decide(result: Result, rules: Rules, now: datetime) -> Decision:
         case Retained(basis=basis):
             return _succeeded(result, StepOutcome.RETAINED, rules, now, _word(basis))
         case _:
-            unknown = ResolverError("The resolver gave no answer that effaced knows.")
-            return _abandoned(result, unknown, "unknown_answer")
+            return _unknown(result)
+
+
+def _unknown(result: Result) -> Decision:
+    return abandoned(result, ResolverError.__name__, "unknown_answer")
 
 
 def _succeeded(
@@ -101,7 +143,9 @@ def _succeeded(
 ) -> Decision:
     entry = result.entry
     events: list[Event] = [
-        StepSucceeded(resolver=entry.resolver, outcome=outcome, attempts=entry.attempts, retained_basis=basis)
+        told(entry.operation, StepSucceeded)(
+            resolver=entry.resolver, outcome=outcome, attempts=entry.attempts, retained_basis=basis
+        )
     ]
     failures: tuple[DeadLetterDomain, ...] = ()
     if result.verification is Verification.CONFIRMED:
@@ -125,7 +169,8 @@ def _succeeded(
     )
 
 
-def _parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Decision:
+def parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Decision:
+    """To be looked at again when the system says the data will have gone."""
     # A horizon in the past would have us ask again at once, for ever: wait one step at least.
     entry = result.entry
     until = until if until.tzinfo else until.replace(tzinfo=UTC)
@@ -148,32 +193,77 @@ def _parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Dec
     )
 
 
+def _awaiting(result: Result, by: datetime, rules: Rules, now: datetime) -> Decision:
+    """Parked for a person; when it comes back, nobody has attested it in time."""
+    entry = result.entry
+    if entry.times_parked:
+        return abandoned(result, "AttestationOverdue", "attestation_overdue", DeadLetterDomain.ATTESTATION)
+    by = max(by if by.tzinfo else by.replace(tzinfo=UTC), now + rules.backoff.delay(1))
+    return Decision(
+        result,
+        OutboxStatus.SCHEDULED,
+        AttemptOutcome.SCHEDULED,
+        gate=by,
+        attempts=0,
+        times_parked=1,
+        events=(AttestationAwaited(operation=entry.operation, resolver=entry.resolver, by=by),),
+    )
+
+
 def _after_error(result: Result, error: BaseException, rules: Rules, now: datetime) -> Decision:
     entry = result.entry
     if isinstance(error, ResolverError):
-        return _abandoned(result, error, _word(error.code))
-    # Credentials are refused to everybody alike: one rotated password must not use up a backlog's attempts.
-    refused = isinstance(error, CredentialsRefused)
-    if entry.attempts >= rules.max_attempts and not refused:
-        return _abandoned(result, error, "attempts_exhausted")
+        return abandoned(result, class_name(error), _word(error.code))
+    if isinstance(error, CredentialsRefused):
+        return _refused(result, error, rules, now)
+    if entry.attempts >= rules.max_attempts:
+        return abandoned(result, class_name(error), "attempts_exhausted")
     asked = getattr(error, "retry_after", None)
-    wait = rules.backoff.max_delay if refused else rules.backoff.delay(max(entry.attempts, 1))
+    wait = rules.backoff.delay(max(entry.attempts, 1))
     gate = now + (max(wait, asked) if isinstance(asked, timedelta) else wait)
     if gate > entry.aging_since + rules.max_age:
-        return _abandoned(result, error, "max_age")
+        return abandoned(result, class_name(error), "max_age")
+    return failed(result, class_name(error), gate)
+
+
+def _refused(result: Result, error: BaseException, rules: Rules, now: datetime) -> Decision:
+    """Credentials are refused to everybody alike: one rotated password must not abandon a backlog.
+
+    The entry waits where it was, with its attempt, and the resolver is paused until a person resumes it.
+    """
+    entry = result.entry
+    if now > entry.aging_since + rules.max_age:
+        return abandoned(result, class_name(error), "max_age")
+    return Decision(
+        result,
+        OutboxStatus.PENDING,
+        AttemptOutcome.FAILURE,
+        attempts=max(entry.attempts - 1, 0),
+        last_error=class_name(error),
+        times_parked=entry.times_parked,
+        pauses=True,
+    )
+
+
+def failed(result: Result, error: str, gate: datetime) -> Decision:
+    """To be tried again. `error` is a class name."""
+    entry = result.entry
     return Decision(
         result,
         OutboxStatus.FAILED,
         AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE,
         gate=gate,
-        attempts=entry.attempts - 1 if refused else entry.attempts,
-        last_error=class_name(error),
+        attempts=entry.attempts,
+        last_error=_word(error, 255),
         times_parked=entry.times_parked,
     )
 
 
-def _abandoned(result: Result, error: BaseException, code: str) -> Decision:
-    entry, name = result.entry, class_name(error)
+def abandoned(
+    result: Result, error: str, code: str, domain: DeadLetterDomain = DeadLetterDomain.EXTERNAL_CALL
+) -> Decision:
+    """Given up, loudly: an event and a dead letter. `error` is a class name."""
+    entry, name = result.entry, _word(error, 255)
     return Decision(
         result,
         OutboxStatus.ABANDONED,
@@ -182,8 +272,12 @@ def _abandoned(result: Result, error: BaseException, code: str) -> Decision:
         last_error=name,
         code=code,
         times_parked=entry.times_parked,
-        events=(StepFailed(resolver=entry.resolver, error=name, code=code, attempts=entry.attempts),),
-        failures=(DeadLetterDomain.EXTERNAL_CALL,),
+        events=(
+            told(entry.operation, StepFailed)(
+                resolver=entry.resolver, error=name, code=code, attempts=entry.attempts
+            ),
+        ),
+        failures=(domain,),
     )
 
 

@@ -15,12 +15,12 @@ from effaced.audit.append import append_one
 from effaced.audit.events import ExternallyVerified, ExternalVerificationFailed
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.model import DeadLetterDomain, Verification
-from effaced.outbox.entry import OutboxEntry
+from effaced.outbox.entry import Entry
 from effaced.outbox.tables import OutboxRow
 
 
 def settle_read_back(
-    session: Session, entry: OutboxEntry, seen: Verification, *, again_at: datetime | None
+    session: Session, entry: Entry, seen: Verification, *, again_at: datetime | None
 ) -> bool:
     """Write down what the read-back said. One that could not be made is due again at `again_at`.
 
@@ -48,7 +48,7 @@ def settle_read_back(
     about = {"request_id": entry.request_id, "entry_id": entry.entry_id, "subject": entry.subject}
     if seen is Verification.CONFIRMED:
         append_one(session, ExternallyVerified(resolver=entry.resolver), **about)
-        record_recoveries(session, DeadLetterDomain.VERIFICATION, [entry.entry_id])
+        record_recoveries(session, (DeadLetterDomain.VERIFICATION,), [entry.entry_id])
     elif seen is Verification.STILL_PRESENT:
         append_one(session, ExternalVerificationFailed(resolver=entry.resolver), **about)
         record_failures(session, [_failure(entry, "StillPresent", "still_present")])
@@ -57,7 +57,7 @@ def settle_read_back(
     return True
 
 
-def _failure(entry: OutboxEntry, error: str, code: str) -> Failure:
+def _failure(entry: Entry, error: str, code: str) -> Failure:
     return Failure(
         domain=DeadLetterDomain.VERIFICATION,
         request_id=entry.request_id,

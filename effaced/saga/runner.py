@@ -17,22 +17,23 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.crypto import Keyring
-from effaced.db import Database
+from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.log import get_logger
 from effaced.model import OutboxOperation, OutboxStatus, SubjectKey, Verification
 from effaced.outbox import claim as claims
+from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
-from effaced.outbox.entry import OutboxEntry
+from effaced.outbox.entry import Entry
+from effaced.outbox.flow import Booking, is_paused
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.call import call, read_back
 from effaced.saga.decide import Decision, Result, Rules, decide
+from effaced.saga.facade import Outbox
 from effaced.saga.flight import Flush, Flying, landed
-from effaced.saga.rate import RateLimit
 from effaced.saga.readback import settle_read_back
-from effaced.saga.settle import Completed, OnComplete, settle
+from effaced.saga.settle import OnComplete, settle
 
 _log = get_logger(__name__)
 # How long to wait for anything before looking round again: for new entries, tokens, or the word to stop.
@@ -63,8 +64,9 @@ def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Claimed:
-    entries: list[OutboxEntry]
-    alone: bool
+    entries: list[Entry]
+    alone: bool = False
+    wait: float = 0.0
 
 
 class SagaRunner:
@@ -73,8 +75,8 @@ class SagaRunner:
     def __init__(
         self,
         registry: ResolverRegistry,
-        database: Database,
-        keyring: Keyring,
+        outbox: Outbox,
+        audit: AuditSink | None = None,
         *,
         max_attempts: int = 8,
         crash_limit: int = 3,
@@ -84,9 +86,11 @@ class SagaRunner:
         on_abandoned: AbandonedHook | None = None,
         on_operations_complete: OnComplete = _nothing,
     ) -> None:
+        registry.require_order()
         self._registry = registry
-        self._db = database
-        self._keyring = keyring
+        self._sessions = outbox.sessions
+        self._keyring = outbox.keyring
+        self._audit = audit or outbox.audit or DatabaseAuditSink()
         self._crash_limit = crash_limit
         self._batch_size = batch_size
         self._backoff = backoff or BackoffPolicy()
@@ -100,10 +104,13 @@ class SagaRunner:
         self._stopping = True
 
     async def run_once(self) -> int:
-        """Work through everything that is due now, resolver by resolver; returns what was settled."""
-        with self._db.read() as session:
+        """Work through everything that is due now; returns what was settled.
+
+        Resolvers are driven side by side: one with a long backlog keeps no other waiting.
+        """
+        with self._sessions() as session:
             names = due_resolvers(session)
-        return sum([await self.drain(name) for name in sorted(names)])
+        return sum(await asyncio.gather(*(self.drain(name) for name in sorted(names))))
 
     async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
         """Work on one resolver until nothing of it is due, or until `seconds` have passed."""
@@ -118,29 +125,31 @@ class SagaRunner:
     # --- the pump ---
 
     async def _pump(self, resolver: str, until: float | None) -> int:
-        limits, rate = self._limits(resolver)
-        most = min(self._batch_size, limits.concurrency)
+        limits = self._limits(resolver)
+        most = min(limits.batch_size or self._batch_size, limits.concurrency)
         flush = Flush(self._settle)
         flying: Flying = set()
         alone = dry = False
+        booked_out = 0.0  # until when the rate limit lets nothing start
         try:
             while True:
                 over = self._is_over(until)
-                room = 0 if over or alone else rate.allows(most - len(flying))
+                wait = max(0.0, booked_out - clock.monotonic())
+                room = 0 if over or alone or wait else most - len(flying)
                 if room:
                     claimed = await asyncio.to_thread(self._claim, resolver, room, busy=bool(flying))
-                    alone = claimed.alone
-                    dry = not claimed.entries and not alone
+                    alone, wait = claimed.alone, claimed.wait
+                    booked_out = clock.monotonic() + wait
+                    dry = not claimed.entries and not alone and not wait
                     if alone:
                         # Whoever dies beside an entry that flies alone must not be taken for its victim.
                         await flush.finish()
-                    rate.spend(len(claimed.entries))
                     callable_now = await asyncio.to_thread(
                         self._release_unfinishable, claimed.entries, limits
                     )
                     flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
                 if flying:
-                    results, flying = await landed(flying, min(_LOOK_ROUND, rate.wait() or _LOOK_ROUND))
+                    results, flying = await landed(flying, min(_LOOK_ROUND, wait or _LOOK_ROUND))
                     await flush.start(results)
                     if alone and not flying:
                         await flush.finish()
@@ -148,52 +157,62 @@ class SagaRunner:
                 elif over or dry:
                     return await flush.finish()
                 else:
-                    await asyncio.sleep(min(_LOOK_ROUND, rate.wait()))
+                    await asyncio.sleep(min(_LOOK_ROUND, wait))
         finally:
             # Whatever ended the loop: calls that were made are waited for, each has its time, and settled.
             if flying:
                 await flush.start(await asyncio.gather(*flying))
             await flush.finish()
 
-    def _limits(self, resolver: str) -> tuple[Limits, RateLimit]:
-        if resolver not in self._registry:
-            return Limits(), RateLimit(None)
-        registered = self._registry.get(resolver)
-        per_second = registered.limits.rate_per_second
-        if per_second and registered.verifies:
-            per_second /= 2  # every entry is two calls
-        return registered.limits, RateLimit(per_second)
+    def _limits(self, resolver: str) -> Limits:
+        return self._registry.get(resolver).limits if resolver in self._registry else Limits()
+
+    def _booking(self, session: Session, resolver: str) -> Booking | None:
+        limits = self._limits(resolver)
+        if limits.rate_per_second is None:
+            return None
+        verifies = resolver in self._registry and self._registry.get(resolver).verifies
+        return Booking(session, resolver, limits.rate_per_second, cost=2 if verifies else 1)
 
     def _claim(self, resolver: str, room: int, *, busy: bool) -> _Claimed:
         """The next entries. One whose runner died comes first, and flies by itself."""
         lease = self._backoff.lease
-        with self._db.begin() as session:
-            if not busy and (crashed := claims.claim_crashed(session, resolver, lease=lease)):
-                return _Claimed(crashed, alone=True)
+        with self._sessions.begin() as session:
+            if is_paused(session, resolver):
+                return _Claimed([])
+            booking = self._booking(session, resolver)
+            if booking and not booking.room:
+                return _Claimed([], wait=booking.wait)
             if busy and claims.has_crashed(session, resolver):
                 return _Claimed([], alone=True)  # nothing more until what is flying has landed
-            return _Claimed(claims.claim(session, resolver, limit=room, lease=lease), alone=False)
+            crashed = [] if busy else claims.claim_crashed(session, resolver, lease=lease)
+            room = min(room, booking.room) if booking else room
+            entries = crashed or claims.claim(session, resolver, limit=room, lease=lease)
+            if booking:
+                booking.take(len(entries))
+            return _Claimed(entries, alone=bool(crashed))
 
-    def _release_unfinishable(self, entries: list[OutboxEntry], limits: Limits) -> list[OutboxEntry]:
+    def _release_unfinishable(self, entries: list[Entry], limits: Limits) -> list[Entry]:
         """Give back what could not be finished within its lease, and return the rest."""
         latest = clock.now() + limits.timeout * 2  # the call and its read-back
         late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
         if not late:
             return entries
-        with self._db.begin() as session:
+        with self._sessions.begin() as session:
             claims.release(session, late)
         _log.error("lease_too_short", resolver=late[0].resolver, released=len(late))
         self.stop()  # the next claim would be no longer
         return [entry for entry in entries if entry not in late]
 
-    async def _call(self, entry: OutboxEntry) -> Result:
+    async def _call(self, entry: Entry) -> Result:
         return await call(self._registry, self._keyring, entry, crash_limit=self._crash_limit)
 
     # --- settling ---
 
     def _settle(self, results: Sequence[Result]) -> int:
         now = clock.now()
-        decisions = [decide(result, self._rules, now) for result in results]
+        rules = {name: self._rules.within(self._limits(name)) for name in {r.entry.resolver for r in results}}
+        decisions = [decide(result, rules[result.entry.resolver], now) for result in results]
         try:
             accepted = self._settle_together(decisions)
         except Exception as error:
@@ -208,8 +227,8 @@ class SagaRunner:
         return len(accepted)
 
     def _settle_together(self, decisions: list[Decision]) -> list[Decision]:
-        with self._db.begin() as session:
-            return settle(session, decisions, self._on_complete)
+        with self._sessions.begin() as session:
+            return settle(session, decisions, self._on_complete, self._audit)
 
     def _settle_alone(self, decision: Decision) -> list[Decision]:
         try:
@@ -252,14 +271,20 @@ class SagaRunner:
             made += await asyncio.to_thread(self._settle_read_back, entry, seen, poison=poison)
         return made
 
-    def _claim_read_back(self, resolver: str) -> OutboxEntry | None:
-        with self._db.begin() as session:
-            return claims.claim_read_back(session, resolver, lease=self._backoff.lease)
+    def _claim_read_back(self, resolver: str) -> Entry | None:
+        with self._sessions.begin() as session:
+            booking = self._booking(session, resolver)
+            if is_paused(session, resolver) or (booking and not booking.room):
+                return None
+            entry = claims.claim_read_back(session, resolver, lease=self._backoff.lease)
+            if booking and entry:
+                booking.take(1)
+            return entry
 
-    def _settle_read_back(self, entry: OutboxEntry, seen: Verification, *, poison: bool) -> bool:
+    def _settle_read_back(self, entry: Entry, seen: Verification, *, poison: bool) -> bool:
         now = clock.now()
         again_at: datetime | None = now + self._backoff.max_delay
         if poison or now > (entry.last_attempt_at or now) + self._rules.max_age:
             again_at = None  # no further try: a person has to look
-        with self._db.begin() as session:
+        with self._sessions.begin() as session:
             return settle_read_back(session, entry, seen, again_at=again_at)

@@ -13,45 +13,84 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.audit.append import Record, append
-from effaced.audit.events import ErasureCompleted
+from effaced.audit.append import SYSTEM, Record
+from effaced.audit.events import ErasureCompleted, told
+from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
-from effaced.model import DeadLetterDomain, OutboxOperation, OutboxStatus, Verification
-from effaced.outbox.tables import Operation, operations, outbox
+from effaced.model import DeadLetterDomain, OutboxStatus, SubjectKey, Verification
+from effaced.outbox.countdown import Completed, count_down
+from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
+from effaced.outbox.tables import outbox
+from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
 from effaced.saga.decide import Decision
-from effaced.sql import among, insert_rows, update_rows
+from effaced.sql import among, insert_rows
 
-Completed = tuple[UUID, OutboxOperation]
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
 
 
-def settle(session: Session, decisions: Sequence[Decision], on_complete: OnComplete) -> list[Decision]:
+_TRAIL = DatabaseAuditSink()
+
+
+def settle(
+    session: Session, decisions: Sequence[Decision], on_complete: OnComplete, audit: AuditSink = _TRAIL
+) -> list[Decision]:
     """Apply the decisions that still count, and return those."""
     live = _still_ours(session, decisions)
     if not live:
         return []
-    append(session, [_record(decision, event) for decision in live for event in decision.events])
+    audit.append(session, [_record(decision, event) for decision in live for event in decision.events])
     _write_attempts(session, live)
     _write_statuses(session, live)
-    completed = _count_down(session, live)
-    if completed:
-        on_complete(session, completed)
+    succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
+    unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
+    done = Counter((each.entry.request_id, each.entry.operation) for each in succeeded)
+    subjects = {each.entry.request_id: each.entry.subject for each in succeeded}
+    complete(session, count_down(session, done), subjects, on_complete, audit)
     _write_dead_letters(session, live)
+    for resolver in sorted({each.entry.resolver for each in live if each.pauses}):
+        pause(session, resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
     return live
+
+
+def complete(
+    session: Session,
+    completed: Sequence[Completed],
+    subjects: dict[UUID, SubjectKey],
+    on_complete: OnComplete,
+    audit: AuditSink = _TRAIL,
+) -> None:
+    """Nothing is left to do for these operations: say so in the trail, and tell whoever asked to know."""
+    if not completed:
+        return
+    audit.append(
+        session,
+        [
+            Record(
+                told(operation, ErasureCompleted)(operation=operation),
+                request_id=request_id,
+                subject=subjects[request_id],
+            )
+            for request_id, operation in completed
+        ],
+    )
+    on_complete(session, completed)
 
 
 def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
     # By primary key alone: with the status in the condition PostgreSQL may walk the index of everything
     # that was ever in flight since the last vacuum.
+    wanted = among(session, outbox.c.entry_id, [each.entry.entry_id for each in decisions])
+    if waited_for := [each.entry.request_id for each in decisions if each.entry.unblocks]:
+        wanted = or_(wanted, waiting(session, waited_for))
     locked = session.execute(
         select(outbox.c.entry_id, outbox.c.token, outbox.c.status)
-        .where(among(session, outbox.c.entry_id, [each.entry.entry_id for each in decisions]))
+        .where(wanted)
         .order_by(outbox.c.entry_id)
         .with_for_update()
     )
@@ -120,56 +159,16 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
                 claimed_alone=False,
                 crashes=0,
                 **({"ref_sealed": None} if used_up else {}),
+                **({"corrections_sealed": None} if status in _ENDED else {}),
                 **({"aging_since": gate} if status is OutboxStatus.SCHEDULED else {}),
             )
         )
 
 
-def _count_down(session: Session, live: Sequence[Decision]) -> list[Completed]:
-    done = Counter(
-        (each.entry.request_id, each.entry.operation)
-        for each in live
-        if each.status is OutboxStatus.SUCCEEDED
-    )
-    if not done:
-        return []
-    counters = {
-        (row.request_id, row.operation): row.remaining
-        for row in session.execute(
-            select(operations.c.request_id, operations.c.operation, operations.c.remaining)
-            .where(among(session, operations.c.request_id, {request_id for request_id, _ in done}))
-            .order_by(operations.c.request_id, operations.c.operation)
-            .with_for_update()
-        )
-    }
-    update_rows(
-        session,
-        Operation,
-        [
-            {
-                "request_id": request_id,
-                "operation": operation,
-                "remaining": counters[request_id, operation] - number,
-            }
-            for (request_id, operation), number in done.items()
-        ],
-    )
-    completed = [key for key, number in done.items() if counters[key] == number]
-    subjects = {each.entry.request_id: each.entry.subject for each in live}
-    append(
-        session,
-        [
-            Record(ErasureCompleted(operation=operation), request_id=request_id, subject=subjects[request_id])
-            for request_id, operation in completed
-        ],
-    )
-    return completed
-
-
 def _write_dead_letters(session: Session, live: Sequence[Decision]) -> None:
     succeeded = [each.entry.entry_id for each in live if each.status is OutboxStatus.SUCCEEDED]
     if succeeded:
-        record_recoveries(session, DeadLetterDomain.EXTERNAL_CALL, succeeded)
+        record_recoveries(session, (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION), succeeded)
     record_failures(
         session,
         [
@@ -182,6 +181,7 @@ def _write_dead_letters(session: Session, live: Sequence[Decision]) -> None:
                 entry_id=each.entry.entry_id,
                 resolver=each.entry.resolver,
                 attempts=each.entry.attempts,
+                operation=each.entry.operation,
             )
             for each in live
             for domain in each.failures

@@ -23,6 +23,7 @@ from effaced.requests.tables import Request
 from effaced.resolvers.protocols import Answer, Erased, Limits
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
+from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -69,9 +70,10 @@ class House:
         self.registry.register(Registered(name, name, vendor, Limits(**limits)))  # type: ignore[arg-type]
         return vendor
 
-    def runner(self, **options: object) -> SagaRunner:
+    def runner(self, kind: type[SagaRunner] = SagaRunner, **options: object) -> SagaRunner:
         chosen = {"backoff": BackoffPolicy(), "on_operations_complete": complete_operations}
-        return SagaRunner(self.registry, self.db, KEYRING, **(chosen | self.options | options))  # type: ignore[arg-type]
+        outbox = Outbox(self.db.sessions, keyring=KEYRING)
+        return kind(self.registry, outbox, **(chosen | self.options | options))  # type: ignore[arg-type]
 
     def drain(self, resolver: str = "crm", **options: object) -> int:
         return asyncio.run(self.runner(**options).drain(resolver))

@@ -20,15 +20,15 @@ from effaced.requests.redrive import redrive
 from effaced.requests.tables import Request
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.registry import Registered
+from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 
 REASON = "Identity checked."
 
 
 def run(office: Office) -> None:
-    runner = SagaRunner(
-        office.registry, office.db, office.keyring, on_operations_complete=complete_operations
-    )
+    outbox = Outbox(office.db.sessions, keyring=office.keyring)
+    runner = SagaRunner(office.registry, outbox, on_operations_complete=complete_operations)
     asyncio.run(runner.run_once())
 
 

@@ -19,7 +19,7 @@ from effaced.db import Database
 from effaced.model import OutboxOperation, OutboxStatus, RequestStatus, SubjectRef
 from effaced.outbox.claim import claim, claim_crashed
 from effaced.outbox.enqueue import Call, enqueue
-from effaced.outbox.entry import OutboxEntry
+from effaced.outbox.entry import Entry
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.complete import complete_operations
@@ -33,13 +33,13 @@ LEASE = timedelta(minutes=5)
 RULES = Rules(8, timedelta(days=25), BackoffPolicy())
 
 
-def take(house: House, limit: int = 10) -> list[OutboxEntry]:
+def take(house: House, limit: int = 10) -> list[Entry]:
     """Claim as a runner does that then dies without a word."""
     with house.db.begin() as session:
         return claim(session, "crm", limit=limit, lease=LEASE)
 
 
-def settle_as_erased(house: House, entries: list[OutboxEntry]) -> int:
+def settle_as_erased(house: House, entries: list[Entry]) -> int:
     decisions = [decide(Result(entry, Erased()), RULES, clock.now()) for entry in entries]
     with house.db.begin() as session:
         return len(settle(session, decisions, complete_operations))
@@ -283,7 +283,7 @@ class TestFlush:
 
         vendor = house.vendor("crm", Slow(), concurrency=4)
         house.request(("crm", "1"), ("crm", "2"))
-        runner = Fails(house.registry, house.db, KEYRING, on_operations_complete=complete_operations)
+        runner = house.runner(Fails)
         with pytest.raises(ConnectionError):
             asyncio.run(runner.drain("crm"))
         assert {entry.status for entry in house.entries()} == {OutboxStatus.SUCCEEDED}

@@ -428,13 +428,20 @@ class TestAge:
         assert house.entry().status is OutboxStatus.FAILED
 
 
-def test_refused_credentials_use_up_no_attempt(house: House, noon: ManualClock) -> None:
-    house.vendor("crm", Vendor(lambda _: CredentialsRefused("no", status_code=401)))
+def test_refused_credentials_pause_the_resolver_and_use_up_no_attempt(
+    house: House, noon: ManualClock
+) -> None:
+    vendor = house.vendor("crm", Vendor(lambda _: CredentialsRefused("no", status_code=401)))
     house.request(("crm", "c-1"))
     for _ in range(20):
         house.drain()
         noon.advance(timedelta(hours=1))
-    assert (house.entry().status, house.entry().attempts) == (OutboxStatus.FAILED, 0)
+    assert (house.entry().status, house.entry().attempts) == (OutboxStatus.PENDING, 0)
+    assert (len(vendor.calls), len(house.events("RESOLVER_PAUSED"))) == (1, 1)
+    vendor.answer = lambda _: Erased()
+    with house.db.begin() as session:
+        assert resume(session, "crm", actor="cli")
+    assert house.drain() == 1
 
 
 def test_counts_every_status_with_zeros(house: House) -> None:

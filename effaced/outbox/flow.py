@@ -1,0 +1,152 @@
+"""How fast and whether a resolver may be driven: pauses and the rate limit, shared by all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import append_one
+from effaced.audit.events import ResolverPaused, ResolverResumed
+from effaced.audit.notes import NoteRef, noted
+from effaced.db import is_postgres
+from effaced.doorbell import ring_after_commit
+from effaced.outbox.tables import Flow, flow
+
+ALL = "*"
+BY_OFFICER = "officer"
+CREDENTIALS_REFUSED = "credentials_refused"
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Why nothing of a resolver (or of all, under the name `*`) is claimed, on whose word, until when."""
+
+    resolver: str
+    at: datetime
+    until: datetime | None
+    by: str
+    code: str
+    note_id: UUID | None
+
+
+def pause(
+    session: Session,
+    resolver: str,
+    *,
+    actor: str,
+    code: str = BY_OFFICER,
+    note: NoteRef | None = None,
+    until: datetime | None = None,
+) -> bool:
+    """Have nothing more claimed; what is in flight is finished. False if it was paused already."""
+    row = _lock(session, resolver)
+    if _holds(row, clock.now()):
+        return False
+    session.execute(
+        update(flow)
+        .where(flow.c.resolver == resolver)
+        .values(
+            paused_at=clock.now(),
+            paused_until=until,
+            paused_by=actor,
+            pause_code=code,
+            note_id=note.note_id if note else None,
+        )
+    )
+    event = ResolverPaused(resolver=resolver, code=code, until=until, **noted(note))
+    append_one(session, event, actor=actor)
+    return True
+
+
+def resume(session: Session, resolver: str, *, actor: str, note: NoteRef | None = None) -> bool:
+    """Let the resolver be called again. False if it was not paused."""
+    row = _lock(session, resolver)
+    if row.paused_at is None:
+        return False
+    ended = dict.fromkeys(("paused_at", "paused_until", "paused_by", "pause_code", "note_id"))
+    session.execute(update(flow).where(flow.c.resolver == resolver).values(ended))
+    append_one(session, ResolverResumed(resolver=resolver, **noted(note)), actor=actor)
+    if resolver != ALL:
+        ring_after_commit(session, {resolver})
+    return True
+
+
+def pauses(session: Session) -> dict[str, Pause]:
+    """What is paused now, by name; `*` stands for everything."""
+    now = clock.now()
+    rows = session.execute(select(flow).where(flow.c.paused_at.is_not(None)).order_by(flow.c.resolver))
+    return {
+        row.resolver: Pause(
+            row.resolver, row.paused_at, row.paused_until, row.paused_by, row.pause_code, row.note_id
+        )
+        for row in rows
+        if _holds(row, now)
+    }
+
+
+def is_paused(session: Session, resolver: str) -> bool:
+    """Whether nothing of this resolver may be claimed now."""
+    rows = session.execute(
+        select(flow.c.paused_at, flow.c.paused_until).where(
+            flow.c.resolver.in_([resolver, ALL]), flow.c.paused_at.is_not(None)
+        )
+    )
+    now = clock.now()
+    return any(_holds(row, now) for row in rows)
+
+
+def not_paused(session: Session, resolvers: Iterable[str]) -> set[str]:
+    """Those of the resolvers that may be driven."""
+    held = pauses(session)
+    return set() if ALL in held else set(resolvers) - set(held)
+
+
+class Booking:
+    """The calls of one resolver that its rate limit lets start now; other processes wait for the answer.
+
+    `booked_until` is when the limit would be free again if calls went out evenly. A second's worth may be
+    booked ahead, so that calls need not be claimed one by one.
+    """
+
+    def __init__(self, session: Session, resolver: str, per_second: float, cost: int = 1) -> None:
+        self._session, self._resolver = session, resolver
+        self._each = cost / per_second
+        now = clock.now()
+        self._from = max(_lock(session, resolver).booked_until or now, now)
+        ahead = max(_SECOND.total_seconds(), self._each) - (self._from - now).total_seconds()
+        self.room = max(0, int(ahead / self._each + 1e-9))
+        self.wait = 0.0 if self.room else self._each - ahead
+
+    def take(self, calls: int) -> None:
+        """Book so many of them."""
+        if calls:
+            booked = self._from + timedelta(seconds=self._each * calls)
+            self._session.execute(
+                update(flow).where(flow.c.resolver == self._resolver).values(booked_until=booked)
+            )
+
+
+def _lock(session: Session, resolver: str) -> Flow:
+    """The resolver's row, made when first needed, locked until the transaction ends."""
+    found = session.get(Flow, resolver, with_for_update=True, populate_existing=True)
+    if found is None:
+        if is_postgres(session):
+            from sqlalchemy.dialects.postgresql import insert as insert_or_leave
+
+            session.execute(insert_or_leave(flow).values(resolver=resolver).on_conflict_do_nothing())
+        else:
+            session.execute(insert(flow).values(resolver=resolver))
+        found = session.get_one(Flow, resolver, with_for_update=True, populate_existing=True)
+    return found
+
+
+def _holds(row: object, now: datetime) -> bool:
+    paused_at, until = getattr(row, "paused_at", None), getattr(row, "paused_until", None)
+    return paused_at is not None and (until is None or until > now)

@@ -1,0 +1,141 @@
+"""Order between requests of one person: what is overtaken is never carried out late.
+
+An erasure overtakes every correction that is still on its way, a newer correction the older ones of the
+same field. Otherwise a late retry could bring back what was erased, or undo what was corrected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Row, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import Record, append
+from effaced.audit.events import RectificationCompleted, RectificationStepFailed
+from effaced.crypto import Keyring
+from effaced.model import OutboxStatus, SubjectKey
+from effaced.outbox.countdown import Completed, count_down
+from effaced.outbox.entry import COLUMNS, Entry, as_entry, seal_corrections
+from effaced.outbox.tables import outbox
+from effaced.outbox.unblock import unblock
+
+CODE = "superseded"
+ERROR = "Superseded"
+
+
+@dataclass(slots=True)
+class Superseded:
+    """What was overtaken. Calls still on their way have to be waited for: until when, by resolver."""
+
+    entries: list[Entry] = field(default_factory=list)
+    completed: list[Completed] = field(default_factory=list)
+    not_before: dict[str, datetime] = field(default_factory=dict)
+
+
+def supersede_corrections(
+    session: Session,
+    keyring: Keyring,
+    subjects: Sequence[SubjectKey],
+    *,
+    by: UUID,
+    fields: Collection[str] | None = None,
+) -> Superseded:
+    """Give up this person's corrections that are not through: all of them, or those of `fields`.
+
+    `subjects` is the person's key under every key of the ring, `by` the request that overtakes. The caller
+    completes the requests in `completed`.
+    """
+    result = Superseded()
+    for entry in _open_corrections(session, subjects):
+        left = [] if fields is None else [name for name in entry.fields or () if name not in fields]
+        if len(left) == len(entry.fields or ()):
+            continue
+        if entry.status is OutboxStatus.IN_FLIGHT and entry.gate is not None:
+            until = max(entry.gate, result.not_before.get(entry.resolver, entry.gate))
+            result.not_before[entry.resolver] = until
+        if left:
+            _keep_only(session, keyring, entry, left)
+        else:
+            result.entries.append(entry)
+    _abandon(session, result, by)
+    return result
+
+
+def _open_corrections(session: Session, subjects: Sequence[SubjectKey]) -> list[Entry]:
+    rows: Sequence[Row[*tuple[object, ...]]] = session.execute(
+        select(*COLUMNS)
+        .where(
+            outbox.c.subject_hmac.in_([each.hmac for each in subjects]),
+            outbox.c.corrections_sealed.is_not(None),
+        )
+        .order_by(outbox.c.entry_id)
+        .with_for_update()
+    ).all()
+    return [as_entry(row) for row in rows]
+
+
+def _keep_only(session: Session, keyring: Keyring, entry: Entry, names: list[str]) -> None:
+    kept = [each for each in entry.open_corrections(keyring) if each.column in names]
+    sealed = seal_corrections(keyring, kept, context=entry.entry_id)
+    session.execute(
+        update(outbox)
+        .where(outbox.c.entry_id == entry.entry_id)
+        .values(fields=names, corrections_sealed=sealed)
+    )
+
+
+def _abandon(session: Session, result: Superseded, by: UUID) -> None:
+    if not result.entries:
+        return
+    append(
+        session,
+        [
+            Record(
+                RectificationStepFailed(
+                    resolver=each.resolver, error=ERROR, code=CODE, attempts=each.attempts, superseded_by=by
+                ),
+                request_id=each.request_id,
+                entry_id=each.entry_id,
+                subject=each.subject,
+            )
+            for each in result.entries
+        ],
+    )
+    # The token moves on: whoever is on the way with one of these settles nothing any more.
+    session.execute(
+        update(outbox)
+        .where(outbox.c.entry_id.in_([each.entry_id for each in result.entries]))
+        .values(
+            status=OutboxStatus.ABANDONED,
+            token=outbox.c.token + 1,
+            gate=None,
+            last_error=ERROR,
+            ended_at=clock.now(),
+            corrections_sealed=None,
+            ref_sealed=None,
+            waits_for=None,
+            claimed_alone=False,
+            crashes=0,
+        )
+    )
+    unblock(session, [each for each in result.entries if each.unblocks])
+    done = Counter((each.request_id, each.operation) for each in result.entries)
+    result.completed = count_down(session, done)
+    who = {each.request_id: each.subject for each in result.entries}
+    append(
+        session,
+        [
+            Record(
+                RectificationCompleted(operation=operation, superseded=done[request_id, operation]),
+                request_id=request_id,
+                subject=who[request_id],
+            )
+            for request_id, operation in result.completed
+        ],
+    )

@@ -1,0 +1,39 @@
+"""Letting those go on that waited for an entry of their request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.orm import Session
+
+from effaced.doorbell import ring_after_commit
+from effaced.outbox.entry import Entry
+from effaced.outbox.tables import outbox
+from effaced.sql import among
+
+
+def waiting(session: Session, request_ids: Sequence[UUID]) -> ColumnElement[bool]:
+    """Entries of these requests that wait for others. Whoever ends an entry locks these with it, by id."""
+    return among(session, outbox.c.request_id, set(request_ids)) & outbox.c.waits_for.is_not(None)
+
+
+def unblock(session: Session, ended: Sequence[Entry]) -> None:
+    """These entries need not be waited for any longer; the caller holds the locks of `waiting`."""
+    if not ended:
+        return
+    through = {(each.request_id, each.operation, each.resolver) for each in ended}
+    rows = session.execute(
+        select(
+            outbox.c.entry_id, outbox.c.request_id, outbox.c.operation, outbox.c.resolver, outbox.c.waits_for
+        ).where(waiting(session, [each.request_id for each in ended]))
+    ).all()
+    for row in rows:
+        left = [name for name in row.waits_for if (row.request_id, row.operation, name) not in through]
+        if len(left) < len(row.waits_for):
+            session.execute(
+                update(outbox).where(outbox.c.entry_id == row.entry_id).values(waits_for=left or None)
+            )
+        if not left:
+            ring_after_commit(session, {row.resolver})

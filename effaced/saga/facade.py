@@ -1,0 +1,216 @@
+"""The outbox as a library, for applications that drive it themselves: open, call the verb, commit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from sqlalchemy import Select, Table, select
+from sqlalchemy.orm import Session, sessionmaker
+
+from effaced import clock
+from effaced.audit.append import SYSTEM
+from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.crypto import Keyring
+from effaced.errors import ConfigurationError
+from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef, new_id
+from effaced.outbox import claim as claims
+from effaced.outbox.countdown import Completed
+from effaced.outbox.due import due_resolvers, status_counts
+from effaced.outbox.enqueue import Call, enqueue
+from effaced.outbox.entry import COLUMNS, Entry, as_entry
+from effaced.outbox.requeue import requeue
+from effaced.outbox.tables import outbox as outbox_table
+from effaced.resolvers.protocols import Erased, Rectified
+from effaced.retries.policy import BackoffPolicy
+from effaced.saga.decide import Decision, Result, Rules, abandoned, decide, failed, parked
+from effaced.saga.settle import settle
+
+_LEASE = BackoffPolicy().lease
+_RULES = Rules(max_attempts=8, max_age=timedelta(days=25), backoff=BackoffPolicy())
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """One external call: to be enqueued, or as it was when read.
+
+    `subject_id` is the person's id when enqueueing; read back it is the keyed hash that stands for them.
+    Entries of one person and operation that are enqueued together belong to one request, and complete
+    together, unless `request_id` says otherwise. `next_attempt_at` is the lease while in flight.
+    """
+
+    resolver: str
+    ref: SubjectRef
+    subject_id: str = field(repr=False)
+    operation: OutboxOperation = OutboxOperation.ERASE
+    corrections: tuple[Correction, ...] = ()
+    entry_id: UUID = field(default_factory=new_id)
+    enqueued_at: datetime = field(default_factory=clock.now)
+    status: OutboxStatus = OutboxStatus.PENDING
+    attempts: int = 0
+    last_attempt_at: datetime | None = None
+    last_error: str | None = None
+    next_attempt_at: datetime | None = None
+    request_id: UUID | None = None
+    after: Collection[str] = ()
+    token: int = 0
+
+
+class StatusCountsSource(Protocol):
+    """Counts entries per status; every status is in the answer, with zero if need be."""
+
+    def status_counts(
+        self, outbox: Table, session_factory: sessionmaker[Session]
+    ) -> dict[OutboxStatus, int]: ...
+
+
+class SqlStatusCountsSource:
+    """Counts with one GROUP BY."""
+
+    def status_counts(self, outbox: Table, session_factory: sessionmaker[Session]) -> dict[OutboxStatus, int]:
+        with session_factory() as session:
+            return status_counts(session)
+
+
+class Outbox:
+    """The transactional outbox in the application's own database."""
+
+    def __init__(
+        self,
+        session_factory: sessionmaker[Session],
+        outbox: Table = outbox_table,
+        *,
+        keyring: Keyring,
+        status_counts_source: StatusCountsSource | None = None,
+        audit_sink: AuditSink | None = None,
+    ) -> None:
+        self.sessions = session_factory
+        self.keyring = keyring
+        self.audit = audit_sink
+        self._table = outbox
+        self._counts = status_counts_source or SqlStatusCountsSource()
+
+    def enqueue(self, session: Session, entries: Sequence[OutboxEntry]) -> None:
+        """Record the calls in the caller's transaction: they are there exactly when it commits."""
+        together: dict[tuple[str, OutboxOperation, UUID | None], list[OutboxEntry]] = defaultdict(list)
+        for each in entries:
+            together[each.subject_id, each.operation, each.request_id].append(each)
+        for (subject_id, operation, request_id), lot in together.items():
+            enqueue(
+                session,
+                self.keyring,
+                request_id or new_id(),
+                self.keyring.subject_key(subject_id),
+                [Call(each.resolver, each.ref, each.corrections, each.after, each.entry_id) for each in lot],
+                operation=operation,
+            )
+
+    def claim_batch(self, limit: int = 50, *, lease: timedelta = _LEASE) -> Sequence[OutboxEntry]:
+        """Claim due entries of any resolver, the oldest first. One whose runner died comes by itself."""
+        with self.sessions.begin() as session:
+            names = sorted(due_resolvers(session))
+            for name in names:
+                if crashed := claims.claim_crashed(session, name, lease=lease):
+                    return self._public(crashed)
+            return self._public(claims.claim(session, names, limit=limit, lease=lease))
+
+    # --- what became of a claimed entry; a late word changes nothing, and False says so ---
+
+    def mark_succeeded(self, entry: OutboxEntry, *, on_subject_complete: Callable[[], None]) -> bool:
+        """The call went through. If it was the last of its request, the callback runs in the transaction."""
+
+        def on_complete(_session: Session, _completed: Sequence[Completed]) -> None:
+            on_subject_complete()
+
+        rectify = entry.operation is OutboxOperation.RECTIFY
+        return self._mark(
+            entry,
+            lambda claimed: decide(
+                Result(claimed, answer=Rectified() if rectify else Erased()), _RULES, clock.now()
+            ),
+            on_complete,
+        )
+
+    def mark_failed(self, entry: OutboxEntry, *, error: str, next_attempt_at: datetime) -> bool:
+        """It did not, and is to be tried again. `error` is a class name."""
+        return self._mark(entry, lambda claimed: failed(Result(claimed), error, next_attempt_at))
+
+    def mark_abandoned(self, entry: OutboxEntry, *, error: str) -> bool:
+        """It never will. `error` is a class name."""
+        return self._mark(entry, lambda claimed: abandoned(Result(claimed), error, "marked_abandoned"))
+
+    def mark_scheduled(self, entry: OutboxEntry, *, resume_at: datetime) -> bool:
+        """The system lets the data go later; look again then."""
+        return self._mark(entry, lambda claimed: parked(Result(claimed), resume_at, _RULES, clock.now()))
+
+    # --- for people ---
+
+    def list_abandoned(self, *, limit: int = 100) -> Sequence[OutboxEntry]:
+        """Abandoned entries, the oldest first."""
+        query = select(*COLUMNS).where(outbox_table.c.status == OutboxStatus.ABANDONED)
+        return self._list(query.order_by(outbox_table.c.enqueued_at, outbox_table.c.entry_id), limit)
+
+    def list_scheduled(self, *, limit: int = 100) -> Sequence[OutboxEntry]:
+        """Parked entries, the nearest horizon first."""
+        query = select(*COLUMNS).where(outbox_table.c.status == OutboxStatus.SCHEDULED)
+        return self._list(query.order_by(outbox_table.c.gate, outbox_table.c.entry_id), limit)
+
+    def requeue(self, entry_ids: Iterable[UUID], *, actor: str = SYSTEM) -> Sequence[OutboxEntry]:
+        """Give abandoned erasures a full set of attempts again; which of them that was.
+
+        Refuses, before anything changes, without an audit sink and for a rectification among them.
+        """
+        if self.audit is None:
+            raise ConfigurationError("Outbox: requeue needs an audit_sink to say who did it.")
+        with self.sessions.begin() as session:
+            return self._public(requeue(session, entry_ids, actor=actor, audit=self.audit))
+
+    def status_counts(self) -> dict[OutboxStatus, int]:
+        """How many entries stand where."""
+        return self._counts.status_counts(self._table, self.sessions)
+
+    # ---
+
+    def _mark(
+        self,
+        entry: OutboxEntry,
+        decision_of: Callable[[Entry], Decision],
+        on_complete: Callable[[Session, Sequence[Completed]], None] = lambda _session, _completed: None,
+    ) -> bool:
+        with self.sessions.begin() as session:
+            query = select(*COLUMNS).where(outbox_table.c.entry_id == entry.entry_id)
+            row = session.execute(query).first()
+            if row is None:
+                return False
+            claimed = replace(as_entry(row), token=entry.token)
+            audit = self.audit or DatabaseAuditSink()
+            return bool(settle(session, [decision_of(claimed)], on_complete, audit))
+
+    def _list(self, query: Select[*tuple[object, ...]], limit: int) -> Sequence[OutboxEntry]:
+        with self.sessions() as session:
+            return self._public([as_entry(row) for row in session.execute(query.limit(limit))])
+
+    def _public(self, entries: Iterable[Entry]) -> list[OutboxEntry]:
+        return [
+            OutboxEntry(
+                resolver=each.resolver,
+                ref=each.open_ref(self.keyring) if each.ref_sealed else SubjectRef(each.ref_kind, ""),
+                subject_id=each.subject.hmac,
+                operation=each.operation,
+                corrections=each.open_corrections(self.keyring) if each.corrections_sealed else (),
+                entry_id=each.entry_id,
+                enqueued_at=each.enqueued_at,
+                status=each.status,
+                attempts=each.attempts,
+                last_attempt_at=each.last_attempt_at,
+                last_error=each.last_error,
+                next_attempt_at=each.gate,
+                request_id=each.request_id,
+                token=each.token,
+            )
+            for each in entries
+        ]
