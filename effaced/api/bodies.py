@@ -7,8 +7,8 @@ import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from flask import Request
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from effaced.api.problems import MALFORMED, TOO_LARGE, ApiProblem
@@ -17,7 +17,8 @@ from effaced.errors import Problem, Refused
 
 B = TypeVar("B", bound="Body")
 # Unknown fields are named in the answer; only what looks like a name is.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,126}")
+MOST_CORRECTIONS, LONGEST_VALUE = 50, 10_000
 _READ_OFF = 16 * 1_048_576
 _PLACE = re.compile(r"line \d+ column \d+")
 _MESSAGES = {
@@ -29,6 +30,9 @@ _MESSAGES = {
     "literal_error": "must be {expected}",
     "model_type": "must be an object",
     "extra_forbidden": "is not a known field",
+    "dict_type": "must be an object of names and values",
+    "too_short": "must not be empty",
+    "too_long": "must have at most {max_length} names",
 }
 
 
@@ -43,12 +47,24 @@ class SubjectBody(Body):
     id: Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class RequestBody(Body):
-    """A subject request."""
+Value = Annotated[str, StringConstraints(max_length=LONGEST_VALUE)] | bool | int | float | None
 
-    kind: Literal["erasure"]
+
+class RequestBody(Body):
+    """A subject request. A rectification says what to correct, by category or by `table.column`."""
+
+    kind: Literal["erasure", "rectification"]
     subject: SubjectBody
+    corrections: Annotated[dict[str, Value], Field(min_length=1, max_length=MOST_CORRECTIONS)] | None = None
     reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
+
+    @model_validator(mode="after")
+    def _kind_fits(self) -> RequestBody:
+        if self.kind == "rectification" and self.corrections is None:
+            raise PydanticCustomError("corrections_missing", "is missing")
+        if self.kind == "erasure" and self.corrections is not None:
+            raise PydanticCustomError("corrections_extra", "goes with a rectification only")
+        return self
 
 
 def read_body(request: Request, model: type[B]) -> B:
@@ -97,6 +113,8 @@ def _read(request: Request) -> bytes:
 
 def _problem(detail: ErrorDetails) -> Problem:
     context: dict[str, Any] = detail.get("ctx", {})
+    if detail["type"].startswith("corrections_"):
+        return Problem("corrections", detail["msg"])
     message = _MESSAGES.get(detail["type"], "is not valid").format(**context)
     return Problem(".".join(_shown(part) for part in detail["loc"]) or "body", message)
 

@@ -18,7 +18,7 @@ from effaced.audit.export import Format, export
 from effaced.audit.read import AuditFilter
 from effaced.errors import Conflict, Problem, Refused
 from effaced.log import get_logger
-from effaced.model import RequestKind, RequestStatus
+from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.requests.intake import receive
 from effaced.runtime import Runtime
 
@@ -102,6 +102,7 @@ def _take_in_once(
         runtime.plan,
         kind=RequestKind(body.kind),
         subject_id=body.subject.id,
+        corrections=[Correction(name, value) for name, value in (body.corrections or {}).items()],
         api_key=key,
         reason=body.reason,
         zone=runtime.settings.zone,

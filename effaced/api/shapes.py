@@ -30,6 +30,7 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
         "received_at": moment(request.received_at),
         "due_at": moment(request.due_at),
         "completed_at": moment(request.completed_at),
+        "corrections": request.correction_fields or [],
         "steps": {"total": int(total or 0), "done": int((total or 0) - (remaining or 0))},
         "links": {"self": path_of(request)},
     }
@@ -58,7 +59,9 @@ def moment(at: datetime | None) -> str | None:
 
 def _entry(entry: EntryLine) -> dict[str, Any]:
     return {
+        "id": str(entry.entry_id),
         "system": entry.resolver,
+        "operation": entry.operation.value,
         "status": entry.status.value,
         "outcome": entry.outcome and entry.outcome.value,
         "attempts": entry.attempts,

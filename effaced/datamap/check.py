@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from effaced.datamap.check_columns import column_problems
 from effaced.datamap.check_links import link_problems
+from effaced.datamap.check_rectify import rectify_problems
 from effaced.datamap.key import KEY_FAMILIES
 from effaced.datamap.model import DataMap
 from effaced.datamap.reader import closest, one_of
@@ -30,6 +31,7 @@ def find_problems(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
         *_subject(schema, data_map),
         *column_problems(schema, data_map),
         *link_problems(schema, data_map),
+        *rectify_problems(schema, data_map),
     }
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, select
+from sqlalchemy import CursorResult, Delete, Update, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -59,8 +59,15 @@ def count_reachable(session: Session, plan: ErasurePlan, subject_id: str) -> dic
 def _carry_out(session: Session, step: Step, values: dict[str, object]) -> int:
     if step.change is None:
         return session.execute(step.affected, values).scalar_one()
+    return carry_out(session, step.change, values, "erase", step.name)
+
+
+def carry_out(
+    session: Session, change: Delete | Update, values: dict[str, Any], verb: str, table: str
+) -> int:
+    """Run one statement; how many rows it changed. Conflict, with table and rule, if the database refuses."""
     try:
-        return cast(CursorResult[Any], session.execute(step.change, values)).rowcount
+        return cast(CursorResult[Any], session.execute(change, values)).rowcount
     except (OperationalError, InterfaceError):
         # Locks and lost connections: another try may go through.
         raise
@@ -71,7 +78,7 @@ def _carry_out(session: Session, step: Step, values: dict[str, object]) -> int:
         rule = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
         what = "a constraint" if isinstance(error, IntegrityError) else "a trigger or another rule"
         named = f" ({rule})" if rule else ""
-    raise Conflict(f"The database refuses to erase in table '{step.name}': {what}{named} forbids it.")
+    raise Conflict(f"The database refuses to {verb} in table '{table}': {what}{named} forbids it.")
 
 
 def _effect(step: Step, rows: int) -> TableEffect:

@@ -10,12 +10,21 @@ from string import Formatter
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from effaced.datamap.load_columns import read_columns
-from effaced.datamap.model import OWN_PREFIX, DataMap, IdentifierRule, Link, RefRule, Strategy, TableRule
+from effaced.datamap.model import (
+    OWN_PREFIX,
+    DataMap,
+    IdentifierRule,
+    Link,
+    RectifyRule,
+    RefRule,
+    Strategy,
+    TableRule,
+)
 from effaced.datamap.reader import Reader, closest, line_of
 from effaced.errors import ConfigurationError
 from effaced.yamltree import read_tree
 
-_TOP = ("version", "subject", "identifiers", "refs", "tables", "not_personal")
+_TOP = ("version", "subject", "identifiers", "refs", "tables", "not_personal", "rectify")
 _KIND = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 
 
@@ -42,6 +51,7 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
     refs = _refs(reader, top["refs"]) if "refs" in top else ()
     tables = _tables(reader, top["tables"], subject) if "tables" in top else {}
     not_personal = _not_personal(reader, top["not_personal"], tables) if "not_personal" in top else {}
+    rectify = _rectify(reader, top["rectify"], tables) if "rectify" in top else {}
     if "tables" in top:
         _links_lead_somewhere(reader, tables, not_personal)
         if subject is not None and subject not in tables:
@@ -57,6 +67,7 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
         refs=refs,
         tables=tables,
         not_personal=not_personal,
+        rectify=rectify,
         subject_line=lines["subject"],
         tables_line=lines["tables"],
     )
@@ -189,6 +200,39 @@ def _not_personal(reader: Reader, node: Node, tables: dict[str, TableRule]) -> d
             reader.say(item, f"not_personal: '{name}': effaced's own tables are left out of the map")
         listed[name] = line_of(item)
     return listed
+
+
+def _rectify(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[str, RectifyRule]:
+    """`email: [customers.email, letters.email]`; one column may stand without the brackets."""
+    rules: dict[str, RectifyRule] = {}
+    taken: dict[tuple[str, str], str] = {}
+    for category, (key, value) in reader.mapping(node, "rectify").items():
+        _kind(reader, key, "rectify")
+        if "." in category:
+            reader.say(key, f"rectify: '{category}' must have no dot; names with one are columns")
+        what = f"rectify.{category}"
+        texts = (
+            list(reader.texts(value, what))
+            if isinstance(value, SequenceNode)
+            else [(text, value) for text in [reader.text(value, what)] if text]
+        )
+        columns = []
+        for text, item in texts:
+            table, _, column = text.rpartition(".")
+            rule = tables.get(table)
+            if rule is None or column not in rule.columns:
+                known = [f"{name}.{each}" for name, known in tables.items() for each in known.columns]
+                reader.say(item, f"{what}: '{text}' is no column of the map{closest(text, known)}")
+            elif (table, column) in taken:
+                reader.say(item, f"{what}: '{text}' is under rectify.{taken[table, column]} already")
+            else:
+                taken[table, column] = category
+                columns.append((table, column))
+        if isinstance(value, SequenceNode) and not value.value:
+            reader.say(value, f"{what} must name at least one column")
+        if columns:
+            rules[category] = RectifyRule(category, tuple(columns), line_of(key))
+    return rules
 
 
 def _links_lead_somewhere(reader: Reader, tables: dict[str, TableRule], not_personal: dict[str, int]) -> None:

@@ -175,6 +175,15 @@ class RefRule:
         return text
 
 
+@dataclass(frozen=True, slots=True)
+class RectifyRule:
+    """A category of data that can be corrected, e.g. `email`, and the columns that hold it."""
+
+    category: str
+    columns: tuple[tuple[str, str], ...]
+    line: int = field(default=0, compare=False)
+
+
 @dataclass(frozen=True)
 class DataMap:
     """A whole map. `hash` depends on what it says, not on comments, order or layout."""
@@ -186,6 +195,7 @@ class DataMap:
     refs: tuple[RefRule, ...]
     tables: Mapping[str, TableRule]
     not_personal: Mapping[str, int]
+    rectify: Mapping[str, RectifyRule] = field(default_factory=dict)
     subject_line: int = field(default=0, compare=False)
     tables_line: int = field(default=0, compare=False)
 
@@ -225,6 +235,12 @@ def _canonical(data_map: DataMap) -> dict[str, Any]:
             for name, table in data_map.tables.items()
         },
         "not_personal": sorted(data_map.not_personal),
+        # Left out where there is none, so that a map from before corrections keeps its hash.
+        **(
+            {"rectify": {name: sorted(rule.columns) for name, rule in data_map.rectify.items()}}
+            if data_map.rectify
+            else {}
+        ),
     }
 
 

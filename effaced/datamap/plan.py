@@ -50,6 +50,11 @@ class ErasurePlan:
     steps: tuple[Step, ...]
     subject: Table
     key: KeyColumns
+    schema: LiveSchema
+
+    def belongs(self, table: str) -> ColumnElement[bool]:
+        """Which rows of the table are the person's; the key's values are the statement's parameters."""
+        return _Statements(self.schema, self.data_map, self.key).belonging(self.schema.table(table))
 
     def is_padded(self, column: str) -> bool:
         """Whether the database fills this column of the subject table with blanks that mean nothing."""
@@ -67,7 +72,7 @@ def plan_erasure(connection: Connection, data_map: DataMap) -> ErasurePlan:
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
     statements = _Statements(schema, data_map, key)
     steps = tuple(statements.step(data_map.tables[name]) for name in children_first(data_map))
-    return ErasurePlan(data_map, steps, schema.table(data_map.subject), key)
+    return ErasurePlan(data_map, steps, schema.table(data_map.subject), key, schema)
 
 
 def children_first(data_map: DataMap) -> list[str]:
@@ -94,7 +99,7 @@ class _Statements:
 
     def step(self, rule: TableRule) -> Step:
         table = self.schema.table(rule.name)
-        rows = self._belonging(table)
+        rows = self.belonging(table)
         change: Delete | Update | None = None
         if rule.action is Action.DELETED:
             change = delete(table).where(rows)
@@ -107,7 +112,7 @@ class _Statements:
         counted = select(func.count()).select_from(table).where(rows)
         return Step(rule.name, rule.action, rule.retained, counted, change)
 
-    def _belonging(self, table: Table) -> ColumnElement[bool]:
+    def belonging(self, table: Table) -> ColumnElement[bool]:
         """Which rows of the table are the person's."""
         if table.name == self.data_map.subject:
             return self._equal(table, {name: name for name in self.data_map.key})
@@ -119,7 +124,7 @@ class _Statements:
             return self._equal(table, dict(link.on))
         parent = self.schema.table(link.to)
         own = [table.c[name] for name in link.columns]
-        theirs = select(*(parent.c[name] for name in link.targets)).where(self._belonging(parent))
+        theirs = select(*(parent.c[name] for name in link.targets)).where(self.belonging(parent))
         # IN, not EXISTS: SQLite can use an index of this table only for IN.
         return own[0].in_(theirs) if len(own) == 1 else tuple_(*own).in_(theirs)
 

@@ -53,14 +53,18 @@ class Entry:
         """The corrected values, which are there until the entry has ended."""
         if self.corrections_sealed is None:
             raise Unavailable("The entry's corrections are gone: they were removed when it ended.")
-        text = keyring.open(self.corrections_sealed, purpose="corrections", context=str(self.entry_id))
-        return tuple(Correction(column, value) for column, value in json.loads(text).items())
+        return unseal_corrections(keyring, self.corrections_sealed, context=self.entry_id)
 
 
 def seal_corrections(keyring: Keyring, corrections: Sequence[Correction], *, context: UUID) -> bytes:
     """The values as they are kept: only with `context` (the id of what they belong to) they open again."""
     content = json.dumps({each.column: each.value for each in corrections}).encode()
     return keyring.seal(content, purpose="corrections", context=str(context))
+
+
+def unseal_corrections(keyring: Keyring, sealed: bytes, *, context: UUID) -> tuple[Correction, ...]:
+    content = json.loads(keyring.open(sealed, purpose="corrections", context=str(context)))
+    return tuple(Correction(column, value) for column, value in content.items())
 
 
 COLUMNS = (

@@ -16,6 +16,8 @@ from effaced.sql import among
 
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
     """Close these requests, and forget whom they were about."""
+    if not completed:
+        return
     now = clock.now()
     ids = {request_id for request_id, _ in completed}
     session.execute(

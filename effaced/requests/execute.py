@@ -1,4 +1,4 @@
-"""The heart of it: local deletes, outbox entries and audit events in ONE transaction."""
+"""The heart of it: local changes, outbox entries and audit events in ONE transaction."""
 
 from __future__ import annotations
 
@@ -14,29 +14,51 @@ from effaced import clock
 from effaced.audit.append import Record, append, append_one
 from effaced.audit.events import (
     CellRetained,
-    ErasureCompleted,
+    LocalColumnCorrected,
     LocalErasureExecuted,
     LocalExecutionFailed,
+    LocalRectificationExecuted,
     LocalTableErased,
 )
 from effaced.crypto import Keyring
 from effaced.datamap.erase import TableEffect, count_reachable, erase
 from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.rectify import rectify
 from effaced.datamap.subject import find_subject
 from effaced.db import Database, is_postgres
 from effaced.deadletters.record import Failure, record_execution_recovery, record_failures
 from effaced.errors import Conflict, Unavailable
 from effaced.log import get_logger
-from effaced.model import DeadLetterDomain, OutboxOperation, RequestStatus, SubjectRef
+from effaced.model import (
+    DeadLetterDomain,
+    OutboxOperation,
+    RequestKind,
+    RequestStatus,
+    SubjectKey,
+    SubjectRef,
+)
 from effaced.outbox.enqueue import Call, enqueue
+from effaced.outbox.supersede import supersede_corrections
 from effaced.requests.complete import complete_operations
-from effaced.requests.subject import unseal_subject
+from effaced.requests.correct import (
+    cancel_open_corrections,
+    close_as_superseded,
+    erased_since,
+    lock_person,
+    overtaken_fields,
+)
+from effaced.requests.subject import SealedSubject, open_corrections, unseal_subject
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import ResolverRegistry
+from effaced.saga.settle import complete
 
 _log = get_logger(__name__)
 _RETRIES = 5
 _RETRY_STEP = timedelta(seconds=15)
+_OPERATIONS = {
+    RequestKind.ERASURE: OutboxOperation.ERASE,
+    RequestKind.RECTIFICATION: OutboxOperation.RECTIFY,
+}
 
 
 class StillReachable(Conflict):
@@ -105,6 +127,29 @@ class Executor:
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer knows its subject.")
+        lock_person(session, request.subject)
+        if request.kind is RequestKind.RECTIFICATION:
+            calls = self._rectify(session, request, sealed)
+        else:
+            calls = self._erase(session, request, sealed)
+        if calls is None:
+            return
+        request.status = RequestStatus.RUNNING
+        request.executed_at = clock.now()
+        request.execute_at = request.corrections_sealed = None
+        session.flush()
+        if is_postgres(session):
+            # What the company's schema checks at the commit is checked here, where it is undone alone.
+            session.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
+        record_execution_recovery(session, request.id)
+        if not calls:
+            operation = _OPERATIONS[request.kind]
+            complete(session, [(request.id, operation)], {request.id: request.subject}, complete_operations)
+            session.refresh(request)
+
+    def _erase(self, session: Session, request: Request, sealed: SealedSubject) -> list[Call]:
+        subjects = self._keys(sealed)
+        cancel_open_corrections(session, subjects, by=request)
         # Read before the erasure, since that takes the references away. Where the person's row has gone
         # since the request came in, what was known then still tells whom to call.
         subject = find_subject(session, self.plan, sealed.subject_id)
@@ -113,27 +158,70 @@ class Executor:
         if left := count_reachable(session, self.plan, sealed.subject_id):
             raise StillReachable(f"The database kept rows that it was told to change: {', '.join(left)}.")
         calls = [
-            Call(each.name, SubjectRef(each.ref, refs[each.ref]))
+            Call(each.name, SubjectRef(each.ref, refs[each.ref]), after=each.after)
             for each in self._registry
             if each.ref in refs
         ]
-        append(session, [self._executed(request, effects, calls)])
-        enqueue(session, self.keyring, request.id, request.subject, calls)
-        request.status = RequestStatus.RUNNING
-        request.executed_at = clock.now()
-        request.execute_at = None
-        session.flush()
-        if is_postgres(session):
-            # What the company's schema checks at the commit is checked here, where it is undone alone.
-            session.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
-        record_execution_recovery(session, request.id)
-        if not calls:
-            completed = ErasureCompleted(operation=OutboxOperation.ERASE)
-            append_one(session, completed, request_id=request.id, subject=request.subject)
-            complete_operations(session, [(request.id, OutboxOperation.ERASE)])
-            session.refresh(request)
+        overtaken = supersede_corrections(session, self.keyring, subjects, by=request.id)
+        complete_operations(session, overtaken.completed)
+        append(session, [self._erased(request, effects, calls)])
+        enqueue(session, self.keyring, request.id, request.subject, calls, not_before=overtaken.not_before)
+        return calls
 
-    def _executed(self, request: Request, effects: Sequence[TableEffect], calls: list[Call]) -> Record:
+    def _rectify(self, session: Session, request: Request, sealed: SealedSubject) -> list[Call] | None:
+        """Correct the own database; None if the person was erased meanwhile, which closes the request."""
+        subjects = self._keys(sealed)
+        if erasure := erased_since(session, self.plan, subjects, request.received_at):
+            close_as_superseded(session, request, erasure)
+            return None
+        subject = find_subject(session, self.plan, sealed.subject_id)
+        if subject is None:
+            raise Unavailable("The person is no longer in the own database.")
+        corrections = open_corrections(self.keyring, request)
+        effects = rectify(session, self.plan, sealed.subject_id, corrections)
+        known = [each for each in self._registry if each.ref in subject.refs]
+        calls = [
+            Call(each.name, SubjectRef(each.ref, subject.refs[each.ref]), told, each.after)
+            for each in known
+            if (told := tuple(c for c in corrections if each.fields is None or c.column in each.fields))
+        ]
+        overtaken = supersede_corrections(
+            session,
+            self.keyring,
+            subjects,
+            by=request.id,
+            fields=overtaken_fields(self.plan.data_map, corrections),
+        )
+        complete_operations(session, overtaken.completed)
+        called = {call.resolver for call in calls}
+        event = LocalRectificationExecuted(
+            datamap_hash=self.plan.data_map.hash,
+            fields=tuple(each.column for each in corrections),
+            tables=tuple(
+                LocalColumnCorrected(table=each.table, columns=each.columns, rows=each.rows)
+                for each in effects
+            ),
+            external_calls=len(calls),
+            without_reference=tuple(each.name for each in self._registry if each not in known),
+            not_concerned=tuple(each.name for each in known if each.name not in called),
+        )
+        append_one(session, event, request_id=request.id, subject=request.subject)
+        enqueue(
+            session,
+            self.keyring,
+            request.id,
+            request.subject,
+            calls,
+            operation=OutboxOperation.RECTIFY,
+            not_before=overtaken.not_before,
+        )
+        return calls
+
+    def _keys(self, sealed: SealedSubject) -> list[SubjectKey]:
+        """The person under every key of the ring: a rotation makes nobody a stranger."""
+        return self.keyring.fingerprints(sealed.subject_id, purpose="subject")
+
+    def _erased(self, request: Request, effects: Sequence[TableEffect], calls: list[Call]) -> Record:
         called = {call.resolver for call in calls}
         event = LocalErasureExecuted(
             datamap_hash=self.plan.data_map.hash,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -12,14 +13,17 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.accounts.tables import ApiKey
-from effaced.audit.append import append_one
+from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RequestReceived, RequestRepeated
 from effaced.audit.notes import write_note
 from effaced.crypto import Keyring
 from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.rectify import check_corrections
 from effaced.datamap.subject import find_subject
 from effaced.errors import Problem, Refused
-from effaced.model import RequestKind, RequestStatus, new_id
+from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey, new_id
+from effaced.outbox.entry import seal_corrections
+from effaced.requests.correct import erased_since, name_by_category
 from effaced.requests.deadline import due_date
 from effaced.requests.identifiers import SUBJECT_ID, add_identifiers
 from effaced.requests.subject import seal_subject
@@ -46,36 +50,36 @@ def receive(
     subject_id: str,
     api_key: ApiKey | None,
     entered_by: UUID | None = None,
+    corrections: Sequence[Correction] = (),
+    approvals: int | None = None,
     reason: str | None = None,
     zone: ZoneInfo = _UTC,
 ) -> Intake:
-    """Take a request in. Refuses an unknown person and kinds that can't be carried out yet.
+    """Take a request in. Refuses an unknown person, and corrections that can't be made.
 
     One erasure is open per person: a second one is answered with the first.
     """
-    if kind is not RequestKind.ERASURE:
-        raise Refused("Only erasure can be asked for yet.", problems=[Problem("kind", "must be 'erasure'")])
     subject = find_subject(session, plan, subject_id)
-    actor = f"api_key:{api_key.id}" if api_key else f"officer:{entered_by}"
+    actor = f"api_key:{api_key.id}" if api_key else f"officer:{entered_by}" if entered_by else SYSTEM
     # Somebody whose row is gone already may still be being erased elsewhere: that request answers.
     keys = keyring.fingerprints(subject.subject_id if subject else subject_id, purpose="subject")
-    already = session.scalars(
-        select(Request).where(
-            Request.subject_hmac.in_([key.hmac for key in keys]),
-            Request.kind == kind,
-            Request.closed_at.is_(None),
-        )
-    ).first()
+    already = _open_erasure(session, keys) if kind is RequestKind.ERASURE else None
     if already is not None:
         append_one(session, RequestRepeated(), actor=actor, request_id=already.id, subject=already.subject)
         return Intake(already, duplicate=True)
     if subject is None:
         problem = Problem("subject.id", f"no such person in table {plan.data_map.subject}")
         raise Refused("The subject is not known.", problems=[problem])
+    request_id, now = new_id(), clock.now()
+    if kind is RequestKind.RECTIFICATION:
+        corrections = name_by_category(plan.data_map, corrections)
+        check_corrections(plan, corrections)
+        if erased_since(session, plan, keys, now):
+            problem = Problem("subject.id", "this person was erased; there is nothing left to correct")
+            raise Refused("The subject was erased.", problems=[problem])
 
-    now = clock.now()
-    approvals = api_key.approvals_needed if api_key else 1
-    request_id = new_id()
+    if approvals is None:
+        approvals = api_key.approvals_needed if api_key else 1
     request = Request(
         id=request_id,
         ref=_new_ref(),
@@ -86,6 +90,10 @@ def receive(
         subject_key_id=keys[0].key_id,
         subject_hmac=keys[0].hmac,
         subject_sealed=seal_subject(keyring, request_id, subject.subject_id, subject.refs),
+        corrections_sealed=seal_corrections(keyring, corrections, context=request_id)
+        if corrections
+        else None,
+        correction_fields=sorted(each.column for each in corrections) or None,
         datamap_hash=plan.data_map.hash,
         approvals_needed=approvals,
         received_at=now,
@@ -103,6 +111,16 @@ def receive(
     )
     append_one(session, received, actor=actor, request_id=request_id, subject=request.subject)
     return Intake(request, duplicate=False)
+
+
+def _open_erasure(session: Session, keys: Sequence[SubjectKey]) -> Request | None:
+    return session.scalars(
+        select(Request).where(
+            Request.subject_hmac.in_([key.hmac for key in keys]),
+            Request.kind == RequestKind.ERASURE,
+            Request.closed_at.is_(None),
+        )
+    ).first()
 
 
 def _new_ref() -> str:

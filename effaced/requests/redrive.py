@@ -12,12 +12,13 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import BulkRequeued, ExecutionRequeued, ReadBackRequested
-from effaced.audit.notes import NoteRef, write_note
+from effaced.audit.notes import NoteRef, noted, write_note
+from effaced.crypto import Keyring
 from effaced.deadletters.acquire import Acquired, acquire_for_replay, statuses
 from effaced.deadletters.tables import DeadLetter
 from effaced.doorbell import ring_after_commit
-from effaced.errors import Problem, Refused
-from effaced.model import DeadLetterDomain, RequestStatus
+from effaced.errors import Conflict, NotFound, Problem, Refused
+from effaced.model import DeadLetterDomain, OutboxOperation, RequestStatus, SubjectKey
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.execute import Executor
@@ -25,6 +26,7 @@ from effaced.requests.tables import Request
 from effaced.saga.readback import ask_for_read_back
 
 MOST = 500
+_REISSUE = "can't be tried again: its corrections are gone; send the correction again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ def redrive(
         raise Refused(f"Requeue: {said}.", problems=[Problem("ids", said)])
     note = write_note(session, executor.keyring, reason, author=actor)
     _lock_in_order(session, ids)
-    acquired = acquire_for_replay(session, ids)
+    gone = _without_corrections(session, ids)
+    acquired = acquire_for_replay(session, [each for each in ids if each not in gone])
     _external_calls(session, acquired, actor, note)
     _read_backs(session, acquired, actor, note)
     _local_executions(session, acquired, actor, note)
@@ -59,7 +62,54 @@ def redrive(
         actor=actor,
     )
     found = statuses(session, ids)
-    return [RedriveResult(each, each in acquired, _why(each, acquired, found)) for each in ids]
+    return [
+        RedriveResult(each, each in acquired, _REISSUE if each in gone else _why(each, acquired, found))
+        for each in ids
+    ]
+
+
+def _without_corrections(session: Session, ids: Sequence[UUID]) -> set[UUID]:
+    """Letters of corrections: the values went with the end, so trying again would correct nothing."""
+    return set(
+        session.scalars(
+            select(DeadLetter.id)
+            .join(OutboxRow, OutboxRow.entry_id == DeadLetter.entry_id)
+            .where(DeadLetter.id.in_(ids), OutboxRow.operation == OutboxOperation.RECTIFY)
+        )
+    )
+
+
+def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> str:
+    """Have an erasure made once more and read back; its resolver. A letter about it is replayed with it."""
+    entry = session.execute(
+        select(OutboxRow.request_id, OutboxRow.subject_key_id, OutboxRow.subject_hmac)
+        .where(OutboxRow.entry_id == entry_id)
+        .with_for_update()
+    ).first()
+    if entry is None:
+        raise NotFound("There is no such external call.")
+    note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
+    resolver = ask_for_read_back(session, entry_id)
+    if resolver is None:
+        raise Conflict(
+            "Nothing can be read back here: the reference to the person is gone."
+        )
+    letters = session.scalars(
+        select(DeadLetter.id).where(
+            DeadLetter.entry_id == entry_id, DeadLetter.domain == DeadLetterDomain.VERIFICATION
+        )
+    ).all()
+    acquire_for_replay(session, letters)
+    append_one(
+        session,
+        ReadBackRequested(resolver=resolver, **noted(note)),
+        actor=actor,
+        request_id=entry.request_id,
+        entry_id=entry_id,
+        subject=SubjectKey(entry.subject_key_id, entry.subject_hmac),
+    )
+    ring_after_commit(session, {resolver})
+    return resolver
 
 
 def _lock_in_order(session: Session, ids: Sequence[UUID]) -> None:
@@ -79,7 +129,10 @@ def _of(acquired: dict[UUID, Acquired], domain: DeadLetterDomain) -> list[Acquir
 
 
 def _external_calls(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
-    letters = _of(acquired, DeadLetterDomain.EXTERNAL_CALL)
+    letters = [
+        *_of(acquired, DeadLetterDomain.EXTERNAL_CALL),
+        *_of(acquired, DeadLetterDomain.ATTESTATION),
+    ]
     requeue(session, [letter.entry_id for letter in letters if letter.entry_id], actor=actor, note=note)
 
 

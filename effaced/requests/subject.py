@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from effaced.crypto import Keyring
+from effaced.errors import Unavailable
+from effaced.model import Correction
+from effaced.outbox.entry import unseal_corrections
 from effaced.requests.tables import Request
 
 
@@ -30,6 +33,13 @@ def unseal_subject(keyring: Keyring, request: Request) -> SealedSubject | None:
         return None
     content = json.loads(keyring.open(request.subject_sealed, purpose="subject", context=str(request.id)))
     return SealedSubject(content["id"], content["refs"])
+
+
+def open_corrections(keyring: Keyring, request: Request) -> tuple[Correction, ...]:
+    """The values to correct; they are here until the request has been executed."""
+    if request.corrections_sealed is None:
+        raise Unavailable("The request no longer knows its corrections.")
+    return unseal_corrections(keyring, request.corrections_sealed, context=request.id)
 
 
 def open_subject(keyring: Keyring, request: Request) -> str | None:

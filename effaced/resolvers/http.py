@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Self
 from uuid import UUID
 
 import httpx
 
-from effaced.model import SubjectRef
+from effaced import clock
+from effaced.model import Correction, SubjectRef
 from effaced.resolvers import clients
 from effaced.resolvers.http_answers import Reply, exchange, failure, horizon
-from effaced.resolvers.http_config import EraseCall, HttpConfig, VerifyCall
-from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Limits, Rejected, Scheduled
+from effaced.resolvers.http_config import EraseCall, HttpConfig, RectifyCall, VerifyCall
+from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Limits, Rectified, Rejected, Scheduled
 from effaced.resolvers.settings import validate
 from effaced.resolvers.templates import fill_json, fill_path, fill_query, unsafe, values_for
 
+_Call = EraseCall | VerifyCall | RectifyCall
 
-class HttpResolver:
-    """Erases with one HTTP call whose status is the answer."""
+
+class HttpSystem:
+    """One system over HTTP. What it can do is in the classes below, one ability each."""
 
     def __init__(self, name: str, config: HttpConfig, limits: Limits) -> None:
         self.name = name
+        self.fields = frozenset(config.rectify.fields) if config.rectify else None
         self._config = config
         self._base = httpx.URL(config.base_url)
         self._auth = config.auth.headers() if config.auth else {}
@@ -34,46 +40,35 @@ class HttpResolver:
         """The host (and port) that is called."""
         return self._base.netloc.decode("ascii")
 
-    async def __aenter__(self) -> HttpResolver:
+    async def __aenter__(self) -> Self:
         clients.acquire()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await clients.release()
 
-    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
-        """Erase. What the configuration declares comes before what a status usually means."""
-        config = self._config
-        later = config.scheduled.status if config.scheduled else frozenset[int]()
-        reply = await self._call(config.erase, ref, key, {"Idempotency-Key": str(key)}, body_at=later)
-        if reply.status in config.gone:
-            return AlreadyAbsent(status_code=reply.status)
-        if config.scheduled and reply.status in later:
-            return Scheduled(horizon(reply.body, config.scheduled.until), status_code=reply.status)
-        if 200 <= reply.status <= 299:
-            return Erased(status_code=reply.status)
-        raise failure(reply)
-
     async def _call(
         self,
-        call: EraseCall | VerifyCall,
+        call: _Call,
         ref: SubjectRef,
         key: UUID,
         headers: dict[str, str],
         *,
+        body: Any = None,
         body_at: frozenset[int] = frozenset(),
     ) -> Reply:
         async with clients.http_client() as client:
-            request = self._request(client, call, ref, key, headers)
+            request = self._request(client, call, ref, key, headers, body)
             return await exchange(client, request, within=self._timeout, body_at=body_at)
 
     def _request(
         self,
         client: httpx.AsyncClient,
-        call: EraseCall | VerifyCall,
+        call: _Call,
         ref: SubjectRef,
         key: UUID,
         headers: dict[str, str],
+        body: Any,
     ) -> httpx.Request:
         values = values_for(ref, key)
         query = fill_query(call.query, values)
@@ -86,29 +81,51 @@ class HttpResolver:
         # Whatever a client library may think of normalising: the call is exactly this one, or none.
         if url is None or url.raw_path != target.encode("ascii") or url.netloc != self._base.netloc:
             raise unsafe("can't be put into a URL")
+        filled = None if call.body is None else fill_json(call.body, values)
         return client.build_request(
             call.method,
             url,
             headers=self._auth | headers,
-            json=None if call.body is None else fill_json(call.body, values),
+            json=filled if body is None else _merged(filled or {}, body),
             timeout=self._timeout.total_seconds(),
         )
 
 
-class VerifyingHttpResolver(HttpResolver):
-    """The same, for systems that can be asked whether somebody is still there."""
+class HttpResolver(HttpSystem):
+    """Erases with one HTTP call whose status is the answer."""
 
-    def __init__(self, name: str, config: HttpConfig, limits: Limits, verify: VerifyCall) -> None:
-        super().__init__(name, config, limits)
-        self._verify = verify
+    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        """Erase. What the configuration declares comes before what a status usually means."""
+        config, later = self._config, self._config.scheduled
+        assert config.erase is not None
+        dated = later.status if later and later.until else frozenset[int]()
+        reply = await self._call(config.erase, ref, key, _idempotent(key), body_at=dated)
+        if reply.status in config.gone:
+            return AlreadyAbsent(status_code=reply.status)
+        if later and reply.status in later.status:
+            until = (
+                horizon(reply.body, later.until)
+                if later.until
+                else clock.now() + timedelta(seconds=later.every or 0)
+            )
+            return Scheduled(until, status_code=reply.status)
+        if 200 <= reply.status <= 299:
+            return Erased(status_code=reply.status)
+        raise failure(reply)
+
+
+class VerifyingHttp(HttpSystem):
+    """Can be asked whether somebody is still there."""
 
     async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
         """Whether the system says absent. A status that is not declared says neither, and raises."""
+        verify = self._config.verify
+        assert verify is not None
         # No idempotency key: a system that replays answers would repeat what it said before.
-        reply = await self._call(self._verify, ref, key, {})
-        if reply.status in self._verify.absent:
+        reply = await self._call(verify, ref, key, {})
+        if reply.status in verify.absent:
             return True
-        if reply.status in self._verify.present:
+        if reply.status in verify.present:
             return False
         if 200 <= reply.status <= 299:
             code = f"http_{reply.status}"
@@ -116,9 +133,62 @@ class VerifyingHttpResolver(HttpResolver):
         raise failure(reply)
 
 
-def from_config(name: str, config: dict[str, Any], limits: Limits) -> HttpResolver:
+class ExpiringHttp(VerifyingHttp):
+    """Can't be told to delete: what is there is looked at again when it should have expired."""
+
+    async def schedule_erasure(self, ref: SubjectRef, *, key: UUID) -> Scheduled | AlreadyAbsent:
+        if await self.verify_absent(ref, key=key):
+            return AlreadyAbsent()
+        expires = self._config.expires
+        assert expires is not None
+        return Scheduled(clock.now() + timedelta(days=expires.within_days))
+
+
+class RectifyingHttp(HttpSystem):
+    """Takes corrections, each under the name that the configuration gives its category."""
+
+    async def rectify_subject(
+        self, ref: SubjectRef, corrections: Sequence[Correction], *, key: UUID
+    ) -> Rectified | AlreadyAbsent:
+        rectify = self._config.rectify
+        assert rectify is not None
+        body: dict[str, Any] = {}
+        for each in corrections:
+            if each.column in rectify.fields:
+                body = _merged(body, _nested(rectify.fields[each.column], each.value))
+        reply = await self._call(rectify, ref, key, _idempotent(key), body=body)
+        if reply.status in self._config.gone:
+            return AlreadyAbsent(status_code=reply.status)
+        if 200 <= reply.status <= 299:
+            return Rectified(status_code=reply.status)
+        raise failure(reply)
+
+
+def from_config(name: str, config: dict[str, Any], limits: Limits) -> Any:
     """The resolver that a block of resolvers.yaml describes, with the abilities it describes."""
     settings = validate(HttpConfig, config)
-    if settings.verify is not None:
-        return VerifyingHttpResolver(name, settings, limits, settings.verify)
-    return HttpResolver(name, settings, limits)
+    abilities: list[type[HttpSystem]] = [ExpiringHttp if settings.expires else HttpResolver]
+    if settings.verify is not None and not settings.expires:
+        abilities.append(VerifyingHttp)
+    if settings.rectify is not None:
+        abilities.append(RectifyingHttp)
+    return type("HttpResolver", tuple(abilities), {})(name, settings, limits)
+
+
+def _idempotent(key: UUID) -> dict[str, str]:
+    return {"Idempotency-Key": str(key)}
+
+
+def _nested(path: str, value: Any) -> dict[str, Any]:
+    first, _, rest = path.partition(".")
+    return {first: _nested(rest, value) if rest else value}
+
+
+def _merged(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """Both, with what `right` says where they meet."""
+    merged = dict(left)
+    for name, value in right.items():
+        old = merged.get(name)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        merged[name] = _merged(old or {}, value) if both else value
+    return merged

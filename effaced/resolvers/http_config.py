@@ -91,11 +91,43 @@ class VerifyCall(Call):
         return self
 
 
+class RectifyCall(Strict):
+    """The call that corrects: `fields` says under which name (dots for nesting) each category is sent."""
+
+    method: Annotated[Literal["PATCH", "PUT", "POST"], BeforeValidator(_upper)] = "PATCH"
+    path: Annotated[str, AfterValidator(check_path)]
+    query: dict[str, Text] = Field(default_factory=dict)
+    fields: dict[str, Annotated[str, Field(min_length=1)]] = Field(min_length=1)
+    body: Annotated[dict[str, Any] | None, AfterValidator(_json_template)] = Field(default=None, alias="json")
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> RectifyCall:
+        if not any(uses_ref(part) for part in (self.path, self.query, self.body)):
+            raise ValueError("{ref} must stand in path, query or json: a call has to name its subject")
+        return self
+
+
 class ScheduledAnswer(Strict):
-    """Which statuses mean "later", and the JSON field (dots for nesting) that says when."""
+    """Which statuses mean "later", and when: a JSON field (dots for nesting), or so many seconds on.
+
+    `until` is for a system that names a date, `every` for one that works at it and is to be asked again.
+    """
 
     status: Statuses
-    until: str = Field(min_length=1)
+    until: str | None = Field(default=None, min_length=1)
+    every: float | None = Field(default=None, ge=1, le=90 * 86_400, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ScheduledAnswer:
+        if (self.until is None) == (self.every is None):
+            raise ValueError("expected exactly one of until, every")
+        return self
+
+
+class Expiry(Strict):
+    """A system that can't be told to delete: what is not renewed there is gone after so many days."""
+
+    within_days: float = Field(gt=0, le=3_650, allow_inf_nan=False)
 
 
 class Basic(Strict):
@@ -142,7 +174,9 @@ class HttpConfig(Strict):
     """The whole block of a resolver of kind `http`, without the keys all kinds share."""
 
     base_url: str
-    erase: EraseCall
+    erase: EraseCall | None = None
+    expires: Expiry | None = None
+    rectify: RectifyCall | None = None
     auth: Auth | None = None
     gone: frozenset[Status] = frozenset()
     scheduled: ScheduledAnswer | None = None
@@ -165,4 +199,8 @@ class HttpConfig(Strict):
     def _unambiguous(self) -> HttpConfig:
         if self.scheduled and self.gone & self.scheduled.status:
             raise ValueError("a status can't be both under gone and under scheduled.status")
+        if (self.erase is None) == (self.expires is None):
+            raise ValueError("expected exactly one of erase, expires")
+        if self.expires and (self.verify is None or self.scheduled):
+            raise ValueError("expires needs verify, to see when the data is gone, and takes no scheduled")
         return self

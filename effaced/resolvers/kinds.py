@@ -11,14 +11,18 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from effaced.errors import ConfigurationError
-from effaced.resolvers import http, noop
+from effaced.resolvers import http, manual, noop
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
 from effaced.resolvers.settings import suggest
 
 GROUP = "effaced.resolvers"
 Factory = Callable[[str, dict[str, Any], Limits], Resolver | RetentionOnlyResolver]
 
-_BUILT_IN: dict[str, Factory] = {"http": http.from_config, "noop": noop.from_config}
+_BUILT_IN: dict[str, Factory] = {
+    "http": http.from_config,
+    manual.KIND: manual.from_config,
+    "noop": noop.from_config,
+}
 
 
 def find_kind(kind: str) -> Factory:

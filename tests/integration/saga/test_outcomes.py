@@ -20,6 +20,7 @@ from effaced.model import (
 )
 from effaced.outbox.claim import claim_read_back
 from effaced.outbox.due import due_resolvers, status_counts
+from effaced.outbox.flow import resume
 from effaced.outbox.requeue import requeue
 from effaced.resolvers.protocols import (
     AlreadyAbsent,

@@ -1,0 +1,117 @@
+"""A person says of an external call that it was done by hand, and is shown what that needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import append_one
+from effaced.audit.events import ReferenceRevealed, StepAttested
+from effaced.audit.notes import noted, write_note
+from effaced.crypto import Keyring
+from effaced.deadletters.record import ATTESTED, record_recoveries
+from effaced.errors import Conflict, NotFound
+from effaced.model import Correction, DeadLetterDomain, OutboxStatus, StepOutcome, SubjectRef
+from effaced.outbox import supersede
+from effaced.outbox.countdown import count_down
+from effaced.outbox.entry import COLUMNS, Entry, as_entry
+from effaced.outbox.tables import outbox
+from effaced.outbox.unblock import unblock, waiting
+from effaced.requests.complete import complete_operations
+from effaced.saga.settle import complete
+
+ATTESTABLE = (OutboxStatus.ABANDONED, OutboxStatus.SCHEDULED)
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """How a system knows the person, and what is to be corrected there. Nothing of it is kept."""
+
+    ref: SubjectRef
+    corrections: tuple[Correction, ...] = field(repr=False)
+
+
+def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> Entry:
+    """Count an abandoned or parked call as done, on a person's word; `reason` says how it was done.
+
+    Its dead letter is resolved, and the request completes if this was the last call it waited for.
+    """
+    entry = _lock(session, entry_id)
+    if entry.status not in ATTESTABLE:
+        raise Conflict(f"The call is {entry.status.value}; only what is abandoned or parked can be attested.")
+    if entry.last_error == supersede.ERROR:
+        raise Conflict("A later request has overtaken this call; there is nothing left to do.")
+    note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
+    append_one(
+        session,
+        StepAttested(
+            operation=entry.operation,
+            resolver=entry.resolver,
+            prior_status=entry.status,
+            prior_error=entry.last_error,
+            **noted(note),
+        ),
+        actor=actor,
+        request_id=entry.request_id,
+        entry_id=entry.entry_id,
+        subject=entry.subject,
+    )
+    session.execute(
+        update(outbox)
+        .where(outbox.c.entry_id == entry_id)
+        .values(
+            status=OutboxStatus.SUCCEEDED,
+            outcome=StepOutcome.ATTESTED,
+            token=outbox.c.token + 1,
+            gate=None,
+            last_error=None,
+            ended_at=clock.now(),
+            ref_sealed=None,
+            corrections_sealed=None,
+            waits_for=None,
+        )
+    )
+    if entry.unblocks:
+        unblock(session, [entry])
+    completed = count_down(session, Counter([(entry.request_id, entry.operation)]))
+    complete(session, completed, {entry.request_id: entry.subject}, complete_operations)
+    domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
+    record_recoveries(session, domains, [entry_id], resolution=ATTESTED)
+    return entry
+
+
+def reveal(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> Revealed:
+    """Show whom a call is about, so that it can be made by hand. The trail says who asked, and why."""
+    entry = _lock(session, entry_id)
+    if entry.ref_sealed is None:
+        raise Conflict("The call has ended, and with it the reference to the person.")
+    note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
+    append_one(
+        session,
+        ReferenceRevealed(resolver=entry.resolver, **noted(note)),
+        actor=actor,
+        request_id=entry.request_id,
+        entry_id=entry.entry_id,
+        subject=entry.subject,
+    )
+    corrections = entry.open_corrections(keyring) if entry.corrections_sealed else ()
+    return Revealed(entry.open_ref(keyring), corrections)
+
+
+def _lock(session: Session, entry_id: UUID) -> Entry:
+    """The entry, locked with those that wait for it, in the order that everybody keeps."""
+    about = session.execute(select(outbox.c.request_id).where(outbox.c.entry_id == entry_id)).first()
+    if about is None:
+        raise NotFound("There is no such external call.")
+    rows = session.execute(
+        select(*COLUMNS)
+        .where(or_(outbox.c.entry_id == entry_id, waiting(session, [about.request_id])))
+        .order_by(outbox.c.entry_id)
+        .with_for_update()
+    ).all()
+    return next(as_entry(row) for row in rows if row.entry_id == entry_id)
