@@ -128,7 +128,8 @@ def _resolve(
     session.execute(
         update(DeadLetter)
         .where(DeadLetter.domain.in_(domains), which, DeadLetter.status.not_in(_SETTLED))
-        .values(status=DeadLetterStatus.RESOLVED, resolution=resolution, resolved_at=now, updated_at=now)
+        .values(status=DeadLetterStatus.RESOLVED, resolution=resolution, resolved_at=now, updated_at=now),
+        execution_options={"synchronize_session": False},
     )
 
 
