@@ -7,8 +7,8 @@ from uuid import UUID
 
 import httpx
 
+from effaced import clients
 from effaced.model import SubjectRef
-from effaced.resolvers import clients
 from effaced.resolvers.http_answers import Reply, exchange, failure, horizon
 from effaced.resolvers.http_config import EraseCall, HttpConfig, VerifyCall
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Limits, Rejected, Scheduled
