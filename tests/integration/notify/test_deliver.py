@@ -210,6 +210,22 @@ class TestLateSettle:
         assert (delivery.status, delivery.last_error) == (DeliveryStatus.DELIVERED, None)
         assert [each.number for each in told.attempts(delivery.id)] == [1, 3]
 
+    def test_is_refused_while_another_is_still_sending(self, told: Town, now: ManualClock) -> None:
+        lease = timedelta(minutes=5)
+        told.tell()
+        with told.db.begin() as session:
+            fan_out(session, told.runtime.targets)
+            late = claim(session, "oncall", lease=lease)
+        now.advance(lease)
+        with told.db.begin() as session:
+            current = claim(session, "oncall", lease=lease)
+        assert late is not None
+        assert current is not None
+        with told.db.begin() as session:
+            assert not settle(session, late, Outcome(delivered=True), rules())
+            assert settle(session, current, Outcome(delivered=False, error="timeout"), rules())
+        assert (told.delivery().status, told.delivery().last_error) == (DeliveryStatus.PENDING, "timeout")
+
     def test_a_delivery_under_lease_is_nobody_else_s(
         self, told: Town, oncall: Receiver, now: ManualClock
     ) -> None:
