@@ -40,7 +40,7 @@ class DeadLetterLine:
     failure_type: str
     error_code: str
     entry_id: UUID | None
-    request_id: UUID
+    request_id: UUID | None
     resolver: str | None
     status: DeadLetterStatus
     retry_count: int

@@ -16,6 +16,8 @@ from effaced.audit.events import ResolverPaused, ResolverResumed
 from effaced.audit.notes import NoteRef, noted
 from effaced.db import is_postgres
 from effaced.doorbell import ring_after_commit
+from effaced.notify import notices
+from effaced.notify.write import announce
 from effaced.outbox.tables import Flow, flow
 
 ALL = "*"
@@ -62,6 +64,7 @@ def pause(
     )
     event = ResolverPaused(resolver=resolver, code=code, until=until, **noted(note))
     append_one(session, event, actor=actor)
+    announce(session, [notices.ResolverPaused(resolver=resolver, code=code)])
     return True
 
 

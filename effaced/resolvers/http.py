@@ -9,9 +9,8 @@ from uuid import UUID
 
 import httpx
 
-from effaced import clock
+from effaced import clients, clock
 from effaced.model import Correction, SubjectRef
-from effaced.resolvers import clients
 from effaced.resolvers.http_answers import Reply, exchange, failure, horizon
 from effaced.resolvers.http_config import EraseCall, HttpConfig, RectifyCall, VerifyCall
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Limits, Rectified, Rejected, Scheduled
