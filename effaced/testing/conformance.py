@@ -6,7 +6,7 @@ fixture of the author's class that puts what they need on `self`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal, NoReturn
@@ -95,7 +95,7 @@ class ResolverConformance(Hooks):
     answers: ClassVar[tuple[type, ...]] = (Erased, AlreadyAbsent, Scheduled, Retained)
 
     @pytest.fixture
-    def calls(self) -> Any:
+    def calls(self) -> Iterator[Calls]:
         """The resolver, opened."""
         with self.open() as calls:
             yield calls

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +15,9 @@ import pytest
 from broken_resolvers import FAILS
 
 from effaced import testing
+from effaced.testing.conformance import Hooks
 
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "testing.md"
 SUPPORT = Path(__file__).parents[1] / "support"
 
 
@@ -126,3 +130,13 @@ def test_says_what_to_install_where_pytest_is_missing() -> None:
     assert done.stderr.splitlines()[-1].endswith(
         "effaced.testing needs pytest, which is not installed: pip install pytest"
     )
+
+
+def test_the_reference_has_every_class_and_hook_and_no_other() -> None:
+    page = REFERENCE.read_text(encoding="utf-8")
+    assert [name for name in testing.__all__ if not re.search(rf"^\| `{name}\b", page, re.MULTILINE)] == []
+    named = set(re.findall(r"^\| `([a-z_]+)\(", page, re.MULTILINE))
+    hooks = {name for name, each in vars(Hooks).items() if inspect.isfunction(each) and name[0] != "_"}
+    assert hooks - named == set()
+    classes = [getattr(testing, name) for name in testing.__all__]
+    assert [name for name in named if not any(hasattr(each, name) for each in classes)] == []
