@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,17 @@ class VendorHooks:
     vendor: ClassVar[str]
     people: ClassVar[str] = "anna-{}"
     config: ClassVar[Mapping[str, Any]]
+
+    @pytest.fixture(autouse=True)
+    def loud_libraries(self) -> Iterator[None]:
+        """As in a process that never set up effaced's logging: the resolver has to see to it itself."""
+        loggers = [logging.getLogger(name) for name in ("httpx", "httpcore")]
+        before = [each.level for each in loggers]
+        for each in loggers:
+            each.setLevel(logging.NOTSET)
+        yield
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)
 
     @pytest.fixture(autouse=True)
     def system(self, vendors: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
