@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -20,42 +19,18 @@ from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.tables import Operation, OutboxRow
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
-from effaced.resolvers.protocols import Answer, Erased, Limits
+from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
+from effaced.testing import RecordingResolver as Vendor
+from effaced.testing import VerifyingRecordingResolver as CheckingVendor
+
+__all__ = ["KEYRING", "NOON", "CheckingVendor", "House", "Vendor"]
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 KEYRING = Keyring.parse(new_key())
-
-
-@dataclass
-class Vendor:
-    """A resolver whose answers a test decides, and that remembers who was asked for."""
-
-    answer: Callable[[str], Answer | BaseException] = field(default=lambda _: Erased())
-    calls: list[tuple[str, UUID]] = field(default_factory=list)
-
-    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
-        self.calls.append((ref.value, key))
-        answer = self.answer(ref.value)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
-
-
-@dataclass
-class CheckingVendor(Vendor):
-    """The same, with a read-back."""
-
-    absent: Callable[[str], bool | BaseException] = field(default=lambda _: True)
-
-    async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
-        seen = self.absent(ref.value)
-        if isinstance(seen, BaseException):
-            raise seen
-        return seen
 
 
 class House:
