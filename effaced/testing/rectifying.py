@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from effaced.errors import ResolverError
-from effaced.model import Correction, SubjectRef, new_id
+from effaced.model import Correction, CorrectionValue, SubjectRef, new_id
 from effaced.resolvers.protocols import Rectified, RectifyingResolver
 from effaced.testing.calls import Calls
 from effaced.testing.conformance import ResolverConformance, Trouble, any_trouble, may_pass, raised_by
@@ -22,13 +22,13 @@ class RectifyingConformance(ResolverConformance):
         """Corrections to make: values that nobody has whom add_person() puts there."""
         raise NotImplementedError("corrections: return Corrections for some of the fields the system has")
 
-    def values_of(self, ref: SubjectRef) -> Mapping[str, str | None]:
+    def values_of(self, ref: SubjectRef) -> Mapping[str, CorrectionValue]:
         """What the system holds about the person, by column; more columns than are corrected."""
         raise NotImplementedError("values_of: return what the system holds about the person, by column")
 
     def personal(self, ref: SubjectRef) -> list[str]:
         """What no exception and no log may show of a correction."""
-        return [ref.value, *(each.value for each in self.corrections() if each.value)]
+        return [ref.value, *(str(each.value) for each in self.corrections() if each.value)]
 
     def test_correcting_applies_exactly_the_corrections(self, calls: Calls) -> None:
         ref = self.add_person()

@@ -17,10 +17,9 @@ from uuid import UUID
 
 import httpx
 
-from effaced import clock
+from effaced import clients, clock
 from effaced.errors import ResolverError
 from effaced.model import Correction, SubjectRef
-from effaced.resolvers import clients
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     Answer,
