@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, select, text
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from effaced import clock
 from effaced.audit.append import Record, append, append_one
@@ -76,7 +76,11 @@ class Executor:
     """Carries approved requests out in the company's own database."""
 
     def __init__(
-        self, database: Database, keyring: Keyring, plan: ErasurePlan, registry: ResolverRegistry
+        self,
+        database: Database | sessionmaker[Session],
+        keyring: Keyring,
+        plan: ErasurePlan,
+        registry: ResolverRegistry,
     ) -> None:
         self._db = database
         self.keyring = keyring
@@ -98,7 +102,7 @@ class Executor:
         """Execute within the caller's transaction. A failure undoes itself alone and is written down."""
         try:
             with session.begin_nested():
-                self._execute(session, request)
+                self.carry_out(session, request)
         except Exception as error:
             self._failed(session, request, error)
             return False
@@ -118,7 +122,7 @@ class Executor:
                 if request is None:
                     return None
                 tried = request.id
-                self._execute(session, request)
+                self.carry_out(session, request)
                 return True
         except Exception as error:
             # All of it is undone. Unless that is written down, this request would be the next one for ever,
@@ -131,8 +135,11 @@ class Executor:
                     self._failed(session, request, error)
             return False
 
-    def _execute(self, session: Session, request: Request) -> None:
-        """Four round trips and the commit, however many systems and rows: see `effaced bench erase`."""
+    def carry_out(self, session: Session, request: Request) -> None:
+        """Execute within the caller's transaction; what goes wrong is the caller's to roll back.
+
+        Four round trips, however many systems and rows there are: see `effaced bench erase`.
+        """
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer knows its subject.")
