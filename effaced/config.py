@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     backoff_seconds: Annotated[float, Field(ge=0.05, le=3_600)] = 30
     backoff_cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3_600
     max_age_days: Annotated[int, Field(ge=1, le=90)] = 25
-    drain_seconds: Annotated[int, Field(ge=1, le=600)] = 60
+    drain_seconds: Annotated[int, Field(ge=1, le=600)] = 15
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"

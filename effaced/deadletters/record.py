@@ -32,6 +32,7 @@ from effaced.sql import among
 # How a letter was settled.
 REPLAYED = "replayed"
 ATTESTED = "attested"
+SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _FRESH = text("status = 'pending' AND gate IS NULL AND waits_for IS NULL")
 _GATED = text("status IN ('pending', 'failed', 'scheduled') AND gate IS NOT NULL")
 _LEASED = text("status = 'in_flight'")
 _VERIFIED = text("verification IS NOT NULL")
-_CORRECTING = text("corrections_sealed IS NOT NULL")
+_CORRECTING = text("operation = 'rectify' AND status <> 'succeeded'")
 _UNVERIFIED = text("verify_due_at IS NOT NULL")
 
 

@@ -20,6 +20,7 @@ from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.subject import Subject, read_subject, subject_query
 from effaced.db import is_postgres
 from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey
+from effaced.outbox.supersede import outstanding
 from effaced.outbox.tables import outbox
 from effaced.requests.tables import Request
 from effaced.together import Together
@@ -83,10 +84,7 @@ def _open_corrections(keys: int) -> tuple[Select[*tuple[Any, ...]], Select[*tupl
     names = [bindparam(f"hmac_{place}", type_=String()) for place in range(keys)]
     return (
         select(outbox.c.entry_id)
-        .where(
-            or_(*(outbox.c.subject_hmac == name for name in names)),
-            outbox.c.corrections_sealed.is_not(None),
-        )
+        .where(outstanding(or_(*(outbox.c.subject_hmac == name for name in names))))
         .limit(1),
         select(literal_column("1"))
         .select_from(Request)

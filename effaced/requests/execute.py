@@ -26,7 +26,13 @@ from effaced.datamap.erase import erase_and_look
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.rectify import rectify
 from effaced.db import Database, is_postgres
-from effaced.deadletters.record import Failure, record_execution_recovery, record_failures
+from effaced.deadletters.record import (
+    SUPERSEDED,
+    Failure,
+    record_execution_recovery,
+    record_failures,
+    record_recoveries,
+)
 from effaced.errors import Conflict, Unavailable
 from effaced.log import get_logger
 from effaced.model import (
@@ -167,7 +173,7 @@ class Executor:
             if is_postgres(session):
                 # What the company's schema checks at the commit is checked here, where it is undone alone.
                 session.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
-        complete_operations(session, done.overtaken.completed)
+        _close_overtaken(session, done.overtaken)
         if not done.calls:
             finished = [(request.id, done.operation)]
             complete(session, finished, {request.id: request.subject}, complete_operations)
@@ -254,3 +260,11 @@ class Executor:
         )
         session.flush()
         record_failures(session, [failure])
+
+
+def _close_overtaken(session: Session, overtaken: Superseded) -> None:
+    complete_operations(session, overtaken.completed)
+    if overtaken.entries:
+        domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
+        ids = [each.entry_id for each in overtaken.entries]
+        record_recoveries(session, domains, ids, resolution=SUPERSEDED)
