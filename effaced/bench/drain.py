@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from effaced import clock, migrate
 from effaced.bench.fill import fill
-from effaced.bench.floor import drain_raw
+from effaced.bench.floor import connect_raw, drain_raw
 from effaced.bench.report import Report
 from effaced.crypto import Keyring, new_key
 from effaced.db import Database, parse_url
@@ -60,7 +60,8 @@ def bench_drain(*, entries: int, url: str | None, progress: Callable[[str], None
 
 
 def _floor(database: Database) -> int:
-    return drain_raw(database.engine.url, resolver=RESOLVER, batch=BATCH)
+    with connect_raw(database.engine.url) as c:
+        return drain_raw(c, resolver=RESOLVER, batch=BATCH)
 
 
 def _effaced(database: Database, keyring: Keyring) -> int:
