@@ -36,6 +36,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from effaced.db import Base, is_postgres
+from effaced.together import run
 
 
 def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -43,11 +44,10 @@ def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, 
     if not rows:
         return
     table = cast(Table, into.__table__)
-    connection = session.connection()
-    if is_postgres(connection):
-        connection.execute(_insert_from_json(table, tuple(rows[0])), _as_json(rows))
+    if is_postgres(session):
+        run(session, _insert_from_json(table, tuple(rows[0])), _as_json(rows))
     else:
-        connection.execute(insert(table), list(rows))
+        session.connection().execute(insert(table), list(rows))
 
 
 def among(
@@ -55,9 +55,23 @@ def among(
 ) -> ColumnElement[bool]:
     """`key IN (ids)`, for few or many."""
     if is_postgres(session):
-        array = literal("{" + to_json(list(ids)).decode()[1:-1] + "}", Text())
-        return key == any_(sql_cast(array, ARRAY(Uuid())))
+        return key == any_(sql_cast(literal(_array(ids), Text()), ARRAY(Uuid())))
     return key.in_(ids)
+
+
+def among_ids(key: ColumnElement[Any] | InstrumentedAttribute[Any], *, postgres: bool) -> ColumnElement[bool]:
+    """The same for a statement that is kept: it gets its ids from `as_ids` when it is run."""
+    if postgres:
+        return key == any_(sql_cast(bindparam("ids", type_=Text()), ARRAY(Uuid())))
+    return key.in_(bindparam("ids", expanding=True))
+
+
+def as_ids(session: Session, ids: Collection[UUID]) -> dict[str, Any]:
+    return {"ids": _array(ids) if is_postgres(session) else list(ids)}
+
+
+def _array(ids: Collection[UUID]) -> str:
+    return "{" + to_json(list(ids)).decode()[1:-1] + "}"
 
 
 def update_rows(session: Session, what: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -66,12 +80,11 @@ def update_rows(session: Session, what: type[Base], rows: Sequence[Mapping[str, 
     The caller has locked the rows: nothing is taken in any order here.
     """
     table = cast(Table, what.__table__)
-    connection = session.connection()
-    if is_postgres(connection):
-        connection.execute(_update_from_json(table, tuple(rows[0])), _as_json(rows))
+    if is_postgres(session):
+        run(session, _update_from_json(table, tuple(rows[0])), _as_json(rows))
     else:
         lot = [{f"new_{name}": value for name, value in row.items()} for row in rows]
-        connection.execute(_update_each(table, tuple(rows[0])), lot)
+        session.connection().execute(_update_each(table, tuple(rows[0])), lot)
 
 
 @lru_cache(maxsize=64)
@@ -102,7 +115,7 @@ def _update_each(table: Table, columns: tuple[str, ...]) -> Update:
 
 def _lot(table: Table, columns: tuple[str, ...]) -> TableValuedAlias:
     """The rows of the JSON value `lot`, as rows of the table; what they don't name stands in `common`."""
-    nothing = literal_column(f"NULL::{table.name}")
+    nothing: ColumnElement[Any] = literal_column(f"NULL::{table.name}")
     common = func.json_populate_record(nothing, sql_cast(bindparam("common", type_=Text()), JSON()))
     rows = func.json_populate_recordset(common, sql_cast(bindparam("lot", type_=Text()), JSON()))
     return rows.table_valued(*(table.c[name] for name in columns), name="lot")

@@ -37,8 +37,8 @@ _SETTLE = """
     ), steps AS (
         INSERT INTO effaced_audit_events
             (at, type, actor, request_id, entry_id, subject_key_id, subject_hmac, payload)
-        SELECT %(now)s, 'ERASURE_STEP_SUCCEEDED', 'system', request_id, entry_id, subject_key_id, subject_hmac,
-            jsonb_build_object('resolver', resolver, 'outcome', 'erased', 'attempts', attempts)
+        SELECT %(now)s, 'ERASURE_STEP_SUCCEEDED', 'system', request_id, entry_id, subject_key_id,
+            subject_hmac, jsonb_build_object('resolver', resolver, 'outcome', 'erased', 'attempts', attempts)
         FROM done
     ), tries AS (
         INSERT INTO effaced_attempts
