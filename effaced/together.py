@@ -117,6 +117,7 @@ def _bound(
     compiled = _compiled.get(statement)
     if compiled is None:
         compiled = _compiled[statement] = statement.compile(dialect=connection.dialect)  # type: ignore[attr-defined]
+        assert not compiled.post_compile_params, "IN with a list has no one text: see sql.among_ids"
     bound = compiled.construct_params(dict(values))
     for name, process in compiled._bind_processors.items():
         if name in bound:

@@ -31,7 +31,7 @@ from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
 from effaced.saga.decide import Decision
 from effaced.sql import among_ids, as_ids, insert_rows
-from effaced.together import run
+from effaced.together import Together, run
 
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
@@ -47,9 +47,15 @@ def settle(
     live = _still_ours(session, decisions)
     if not live:
         return []
-    audit.append(session, [_record(decision, event) for decision in live for event in decision.events])
-    _write_attempts(session, live)
-    _write_statuses(session, live)
+    records = [_record(decision, event) for decision in live for event in decision.events]
+    ours = type(audit) is DatabaseAuditSink
+    if not ours:  # somebody else's sink may want to look at what its statements gave
+        audit.append(session, records)
+    with Together(session):
+        if ours:
+            audit.append(session, records)
+        _write_attempts(session, live)
+        _write_statuses(session, live)
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
     done = Counter((each.entry.request_id, each.entry.operation) for each in succeeded)
