@@ -89,3 +89,10 @@ def claim_raw(connection: Raw, *, resolver: str, batch: int) -> list[UUID]:
     rows = connection.execute(_CLAIM, values).fetchall()
     connection.commit()
     return [row[0] for row in rows]
+
+
+def count_raw(connection: Raw) -> dict[str, int]:
+    """How many entries stand where."""
+    rows = connection.execute("SELECT status, count(*) FROM effaced_outbox GROUP BY status").fetchall()
+    connection.commit()
+    return dict(rows)
