@@ -61,7 +61,9 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     """
     now = clock.now()
     crashed = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, LEASED, outbox.c.gate <= now)
-    return _take(session, _first(crashed.order_by(outbox.c.gate, outbox.c.entry_id), 1), now, lease, alone=True)
+    return _take(
+        session, _first(crashed.order_by(outbox.c.gate, outbox.c.entry_id), 1), now, lease, alone=True
+    )
 
 
 def has_crashed(session: Session, resolver: str) -> bool:
