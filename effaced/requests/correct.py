@@ -38,11 +38,16 @@ def overtaken_fields(data_map: DataMap, corrections: Iterable[Correction]) -> se
     return names
 
 
-def lock_person(session: Session, subject: SubjectKey) -> None:
-    """Have this person's requests executed one after the other: the next one sees what this one did."""
+def lock_person(session: Session, subjects: Sequence[SubjectKey]) -> None:
+    """Have this person's requests executed one after the other: the next one sees what this one did.
+
+    `subjects` is the person's key under every key of the ring: a request from before a rotation is
+    executed after one from behind it, or before it, but not beside it.
+    """
     if is_postgres(session):
-        number = int.from_bytes(bytes.fromhex(subject.hmac)[:8], signed=True)
-        session.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+        numbers = sorted(int.from_bytes(bytes.fromhex(each.hmac)[:8], signed=True) for each in subjects)
+        lock = "SELECT pg_advisory_xact_lock(number) FROM unnest(CAST(:numbers AS bigint[])) AS number"
+        session.execute(text(lock), {"numbers": numbers})
 
 
 def erased_since(

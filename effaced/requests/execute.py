@@ -127,7 +127,7 @@ class Executor:
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer knows its subject.")
-        lock_person(session, request.subject)
+        lock_person(session, self._keys(sealed))
         if request.kind is RequestKind.RECTIFICATION:
             calls = self._rectify(session, request, sealed)
         else:
