@@ -67,8 +67,7 @@ def pause(
 
 def resume(session: Session, resolver: str, *, actor: str, note: NoteRef | None = None) -> bool:
     """Let the resolver be called again. False if it was not paused."""
-    row = _lock(session, resolver)
-    if row.paused_at is None:
+    if not _holds(_lock(session, resolver), clock.now()):
         return False
     ended = dict.fromkeys(("paused_at", "paused_until", "paused_by", "pause_code", "note_id"))
     session.execute(update(flow).where(flow.c.resolver == resolver).values(ended))
