@@ -105,6 +105,7 @@ class TestPause:
         house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
         house.request(("crm", "1"))
         house.drain()
+        noon.advance(timedelta(seconds=1))
         house.request(("crm", "2"))
         house.outbox().claim_batch()
         hold(house, "crm")
