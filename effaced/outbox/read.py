@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced.days import Day, count_by_day
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
+from effaced.outbox.supersede import ERROR as SUPERSEDED
 from effaced.outbox.tables import OutboxRow
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 
@@ -40,9 +41,30 @@ class EntryLine:
     verification: Verification | None
     verified_at: datetime | None
     verify_due_at: datetime | None
+    fields: list[str] | None = None
+    waits_for: list[str] | None = None
+    has_ref: bool = False
+
+    @property
+    def superseded(self) -> bool:
+        """Overtaken by a later request of the same person: nobody has to do anything about it."""
+        return self.status is OutboxStatus.ABANDONED and self.last_error == SUPERSEDED
+
+    @property
+    def attestable(self) -> bool:
+        """Whether a person's word can still count for the call."""
+        return self.status in (OutboxStatus.ABANDONED, OutboxStatus.SCHEDULED) and not self.superseded
+
+    @property
+    def can_be_read_back(self) -> bool:
+        """Whether there is a read-back to repeat, and still a reference to make it with."""
+        return self.has_ref and self.verification is not None
 
 
-_COLUMNS = [getattr(OutboxRow, name) for name in EntryLine.__slots__]
+_COLUMNS = [
+    *(getattr(OutboxRow, name) for name in EntryLine.__slots__ if name != "has_ref"),
+    OutboxRow.ref_sealed.is_not(None),
+]
 _SCHEDULED = OutboxRow.status == literal_column("'scheduled'")
 
 
