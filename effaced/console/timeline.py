@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from effaced.accounts.actors import names_of
 from effaced.audit.events import ErasureCompleted, RectificationCompleted, RequestReceived
 from effaced.audit.notes import read_notes
 from effaced.audit.read import AuditLine, last_events_of
 from effaced.audit.tables import Note
 from effaced.console import times
-from effaced.console.actors import names_of
 from effaced.console.glossary import tell
 from effaced.console.words import label
 from effaced.crypto import Keyring

@@ -40,7 +40,7 @@ class DeadLetterLine:
     failure_type: str
     error_code: str
     entry_id: UUID | None
-    request_id: UUID
+    request_id: UUID | None
     resolver: str | None
     status: DeadLetterStatus
     retry_count: int
@@ -81,6 +81,12 @@ def list_dead_letters(
 
 def count_dead_letters(session: Session, which: DeadLetterFilter) -> int:
     return count_up_to(session, _matching(which, DeadLetter.id))
+
+
+def count_by_resolver(session: Session, which: DeadLetterFilter) -> dict[str, int]:
+    """How many letters of a filter each resolver has."""
+    query = _matching(which, DeadLetter.resolver, func.count()).where(DeadLetter.resolver.is_not(None))
+    return dict(session.execute(query.group_by(DeadLetter.resolver)).all())
 
 
 def ids_matching(session: Session, which: DeadLetterFilter, *, limit: int) -> list[UUID]:
