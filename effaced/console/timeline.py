@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced.audit.events import ErasureCompleted, RequestReceived
+from effaced.accounts.actors import names_of
+from effaced.audit.events import ErasureCompleted, RectificationCompleted, RequestReceived
 from effaced.audit.notes import read_notes
 from effaced.audit.read import AuditLine, last_events_of
 from effaced.audit.tables import Note
 from effaced.console import times
-from effaced.console.actors import names_of
 from effaced.console.glossary import tell
 from effaced.console.words import label
 from effaced.crypto import Keyring
@@ -24,6 +24,7 @@ from effaced.requests.read import AttemptLine, last_attempts_of
 
 MOST = 300
 _TOGETHER = timedelta(seconds=2)
+_COMPLETED = (ErasureCompleted.type, RectificationCompleted.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def _notes_of(events: list[AuditLine], remarks: list[Note]) -> dict[int, UUID]:
 
 def _rank(line: AuditLine) -> int:
     """Within one moment: decisions, then remarks, then tries, then what became of the tries."""
-    return 3 if line.entry_id or line.type == ErasureCompleted.type else 0
+    return 3 if line.entry_id or line.type in _COMPLETED else 0
 
 
 def _event(

@@ -131,12 +131,12 @@ def test_a_made_up_reference_is_never_the_same_and_looks_like_the_canary():
 
 
 @pytest.fixture
-def run(environ, monkeypatch):
+def run(environ, monkeypatch, migrated_sqlite_url):
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
 
     def invoke(*arguments: str, path: Path = DEMO):
-        settings = load_settings(keys=new_key(), resolvers=path)
+        settings = load_settings(keys=new_key(), resolvers=path, database_url=migrated_sqlite_url)
         return CliRunner(env={"COLUMNS": "200"}).invoke(group, list(arguments), obj=settings)
 
     return invoke
