@@ -103,11 +103,11 @@ def test_the_way_through_work_by_hand(filled_site: Site, desk_at: Open, theme: s
     desk.page.get_by_role("link", name="Done by hand").first.click()
     desk.page.get_by_label("How it was done").wait_for()
     assert violations(desk) == []
-    desk.page.get_by_label("Why you need to see it").fill(" ")
+    desk.page.get_by_label("Why you need the reference").fill(" ")
     desk.page.get_by_role("button", name="Show the reference").click()
     desk.page.get_by_role("alert").wait_for()
     assert violations(desk) == []
-    desk.page.get_by_label("Why you need to see it").fill("To look it up there.")
+    desk.page.get_by_label("Why you need the reference").fill("To look it up there.")
     desk.page.get_by_role("button", name="Show the reference").click()
     desk.page.locator(".revealed").wait_for()
     assert violations(desk) == []
