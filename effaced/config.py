@@ -7,6 +7,7 @@ shown: it may be a password.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from datetime import timedelta
 from difflib import get_close_matches
@@ -47,11 +48,13 @@ class Settings(BaseSettings):
     keys: SecretStr = Field(description="id:key[,id:key...], newest first; `effaced keys new` makes one")
     datamap: Path = Field(Path("datamap.yaml"), description="the data map")
     resolvers: Path = Field(Path("resolvers.yaml"), description="the external systems")
+    notify: Path | None = Field(None, description="who is told of what; nobody, if not set")
 
     max_body_bytes: Annotated[int, Field(ge=1_024, le=16_777_216)] = 262_144
     secure_cookies: bool = Field(True, description="send cookies over HTTPS only")
     session_hours: Annotated[int, Field(ge=1, le=72)] = 10
     time_zone: str = Field("UTC", description="in which deadlines end and pages show times")
+    public_url: str | None = Field(None, description="where people reach the console, for links in e-mails")
 
     lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = 300
     sweep_seconds: Annotated[float, Field(ge=0.2, le=600)] = 10
@@ -61,7 +64,7 @@ class Settings(BaseSettings):
     backoff_seconds: Annotated[float, Field(ge=0.05, le=3_600)] = 30
     backoff_cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3_600
     max_age_days: Annotated[int, Field(ge=1, le=90)] = 25
-    drain_seconds: Annotated[int, Field(ge=1, le=600)] = 60
+    drain_seconds: Annotated[int, Field(ge=1, le=600)] = 15
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
@@ -87,6 +90,20 @@ class Settings(BaseSettings):
         if not known:
             raise ValueError("expected redis://host:port/number, rediss://... or unix:///path")
         return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _usable_address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or parts.username or parts.query or parts.fragment or re.search(r"[^!-~]", value):
+            raise ValueError("expected https://host, with a path if need be and nothing after it")
+        return value.rstrip("/")
 
     @field_validator("keys")
     @classmethod

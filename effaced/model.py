@@ -101,6 +101,25 @@ class DeadLetterDomain(StrEnum):
     MESSAGE = "message"
 
 
+class NoticeType(StrEnum):
+    """What people and systems outside are told of."""
+
+    ENTRY_ABANDONED = "entry.abandoned"
+    VERIFICATION_FAILED = "verification.failed"
+    EXECUTION_FAILED = "execution.failed"
+    ATTESTATION_OVERDUE = "attestation.overdue"
+    RESOLVER_PAUSED = "resolver.paused"
+    REQUEST_COMPLETED = "request.completed"
+
+
+class DeliveryStatus(StrEnum):
+    """Where a message stands on its way to one target."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    UNDELIVERABLE = "undeliverable"
+
+
 class Role(StrEnum):
     """What an officer may do: read; read and act; act and administer."""
 

@@ -1,9 +1,13 @@
-"""What a running effaced is made of: settings, database, keys, data map, resolvers."""
+"""What a running effaced is made of: settings, database, keys, data map, resolvers, targets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
+from uuid import UUID
+
+from sqlalchemy.orm import Session
 
 from effaced import migrate
 from effaced.audit.sink import DatabaseAuditSink
@@ -13,9 +17,15 @@ from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.db import Database
+from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.errors import ConfigurationError, Problem
+from effaced.model import DeadLetterDomain
+from effaced.notify.config import Targets, load_targets
+from effaced.notify.deliver import Deliverer
+from effaced.notify.settle import Rules, Undeliverable
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
+from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
@@ -43,7 +53,9 @@ class Runtime:
     @cached_property
     def registry(self) -> ResolverRegistry:
         registry = load_registry(self.settings.resolvers, refs=[each.kind for each in self.datamap.refs])
-        _require_time(registry, self.settings.lease)
+        _require_time(
+            {f"resolver {each.name}": each.limits.timeout for each in registry}, self.settings.lease
+        )
         return registry
 
     @cached_property
@@ -71,19 +83,56 @@ class Runtime:
             on_operations_complete=complete_operations,
         )
 
+    @cached_property
+    def targets(self) -> Targets:
+        if self.settings.notify is None:
+            return Targets()
+        targets = load_targets(self.settings.notify, public_url=self.settings.public_url)
+        _require_time({f"target {each.name}": each.timeout for each in targets}, self.settings.lease)
+        return targets
+
+    def deliverer(self) -> Deliverer:
+        rules = Rules(
+            max_attempts=self.settings.max_attempts,
+            max_age=timedelta(days=self.settings.max_age_days),
+            backoff=self.backoff,
+            on_undeliverable=_open_dead_letter,
+            on_delivered=_resolve_dead_letter,
+        )
+        return Deliverer(self.targets, self.db, rules, refs_of=refs_of)
+
     def require_ready(self) -> None:
-        """Refuse to start with a database, data map or resolver file that does not fit."""
+        """Refuse to start with a database or a configuration file that does not fit."""
         with self.db.read() as session:
             migrate.require_current(session.connection())
-        _ = self.plan, self.registry
+        _ = self.plan, self.registry, self.targets
 
 
-def _require_time(registry: ResolverRegistry, lease: timedelta) -> None:
+def _open_dead_letter(session: Session, lost: Undeliverable) -> None:
+    # About no request: whether somebody could be told of it holds no request up.
+    failure = Failure(
+        domain=DeadLetterDomain.MESSAGE,
+        request_id=None,
+        subject=None,
+        error=lost.error,
+        code=lost.code,
+        entry_id=lost.id,
+        resolver=lost.target,
+        attempts=lost.attempts,
+    )
+    record_failures(session, [failure])
+
+
+def _resolve_dead_letter(session: Session, delivery_id: UUID) -> None:
+    record_recoveries(session, (DeadLetterDomain.MESSAGE,), [delivery_id])
+
+
+def _require_time(timeouts: Mapping[str, timedelta], lease: timedelta) -> None:
     """A call and its read-back must fit into the lease, or another runner takes the entry meanwhile."""
     problems = [
-        Problem(f"resolver {each.name}", f"timeout must be under {lease.total_seconds() / 2:g} seconds")
-        for each in registry
-        if each.limits.timeout * 2 >= lease
+        Problem(name, f"timeout must be under {lease.total_seconds() / 2:g} seconds")
+        for name, timeout in timeouts.items()
+        if timeout * 2 >= lease
     ]
     if problems:
         raise ConfigurationError("EFFACED_LEASE_SECONDS is too short for these:", problems=problems)

@@ -34,17 +34,26 @@ _ALLOWED = (UUID, int, bool, datetime)
 TYPES: dict[str, type[Event]] = {}
 
 
-class Event(BaseModel):
-    """Base of all payloads. Subclasses register themselves under their `type`."""
+class Payload(BaseModel):
+    """What may be kept and told: a subclass with a field that has room for more can't be declared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    type: ClassVar[str]
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         for name, field in cls.model_fields.items():
             if not _permitted(field.annotation, field.metadata):
-                raise TypeError(f"{cls.__name__}.{name}: an audit event can't hold a {field.annotation}")
+                raise TypeError(f"{cls.__name__}.{name}: a payload can't hold a {field.annotation}")
+
+
+class Event(Payload):
+    """Base of all events. Subclasses register themselves under their `type`."""
+
+    type: ClassVar[str]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
         if "type" in cls.__dict__:
             TYPES[cls.type] = cls
 
@@ -59,7 +68,7 @@ def _permitted(annotation: Any, metadata: list[Any]) -> bool:
         return any(getattr(rule, "pattern", None) for rule in metadata)
     if not isinstance(annotation, type):
         return False
-    return annotation is NoneType or issubclass(annotation, (StrEnum, Event, *_ALLOWED))
+    return annotation is NoneType or issubclass(annotation, (StrEnum, Payload, *_ALLOWED))
 
 
 class _Noted(Event):
@@ -237,6 +246,14 @@ class ReadBackRequested(_Noted):
 
 class ExecutionRequeued(_Noted):
     type = "LOCAL_EXECUTION_REQUEUED"
+
+
+class MessageRequeued(_Noted):
+    """A person has a message that could not be delivered sent once more."""
+
+    type = "MESSAGE_REQUEUED"
+    message_id: UUID
+    target: Name
 
 
 class BulkRequeued(_Noted):

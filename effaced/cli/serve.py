@@ -67,4 +67,8 @@ def drain(settings: Settings) -> None:
     total = 0
     while settled := asyncio.run(runner.run_once()):
         total += settled
-    click.echo(f"Executed {executed} requests and settled {total} external calls. Nothing else is due.")
+    delivered = asyncio.run(runtime.deliverer().run())
+    messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""
+    click.echo(
+        f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."
+    )

@@ -172,6 +172,9 @@ GLOSSARY: dict[str, Sentence] = {
     "ERASURE_READ_BACK_REQUESTED": Sentence(
         "info", "cycle", lambda p, _m: f"{p['resolver']} is to be asked to erase, and looked at, once more."
     ),
+    "MESSAGE_REQUEUED": Sentence(
+        "info", "cycle", lambda p, _m: f"A message to {p['target']} is to be sent again."
+    ),
     "BULK_REQUEUE": Sentence(
         "info",
         "cycle",

@@ -12,6 +12,8 @@ from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,
     DeadLetterStatus,
+    DeliveryStatus,
+    NoticeType,
     OutboxOperation,
     OutboxStatus,
     RequestKind,
@@ -103,6 +105,15 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (AttemptOutcome.TIMEOUT, "timed out"),
     (AttemptOutcome.CIRCUIT_OPEN, "was not made"),
     (AttemptOutcome.SCHEDULED, "was answered with a later date"),
+    (NoticeType.ENTRY_ABANDONED, "A call was given up"),
+    (NoticeType.VERIFICATION_FAILED, "Erased data may still be there"),
+    (NoticeType.EXECUTION_FAILED, "The own database could not be changed"),
+    (NoticeType.ATTESTATION_OVERDUE, "A confirmation is overdue"),
+    (NoticeType.RESOLVER_PAUSED, "A system is paused"),
+    (NoticeType.REQUEST_COMPLETED, "A request is completed"),
+    (DeliveryStatus.PENDING, "On its way"),
+    (DeliveryStatus.DELIVERED, "Delivered"),
+    (DeliveryStatus.UNDELIVERABLE, "Undeliverable"),
     (Role.AUDITOR, "Auditor"),
     (Role.OFFICER, "Officer"),
     (Role.ADMIN, "Admin"),
@@ -117,6 +128,7 @@ ADVICE = {
     "Send the correction again, or correct it by hand and attest.",
     "do_by_hand_and_attest": "Nobody attested it in time. Do it by hand, then attest; "
     "a requeue sets a new date.",
+    "requeue_when_it_answers": "The message did not get through. See to the target, then requeue.",
 }
 
 

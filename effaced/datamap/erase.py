@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
-from sqlalchemy import CursorResult, Delete, Update, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from effaced.datamap.model import Action, Retained
 from effaced.datamap.plan import ErasurePlan, Step
 from effaced.errors import Conflict
+from effaced.together import Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def dry_run(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableE
     NotFound if the id cannot be a key at all; a person who is gone already has zero rows everywhere.
     """
     values = plan.key.require(subject_id)
-    counts = session.execute(select(*(step.affected.scalar_subquery() for step in plan.steps)), values).one()
+    counts = session.execute(plan.counts, values).one()
     return [_effect(step, rows) for step, rows in zip(plan.steps, counts, strict=True)]
 
 
@@ -47,8 +46,34 @@ def erase(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEff
     Doing it again changes nothing. Conflict if a rule of the database that the map can't know stands
     against it (a check, a trigger, another person's row that points here): the caller must roll back.
     """
+    return erase_and_look(session, plan, subject_id)[0]
+
+
+def erase_and_look(
+    session: Session, plan: ErasurePlan, subject_id: str
+) -> tuple[list[TableEffect], dict[str, int]]:
+    """The same, and what is left: per table the rows that should have changed and did not."""
     values = plan.key.require(subject_id)
-    return [_effect(step, _carry_out(session, step, values)) for step in plan.steps]
+    refused: Conflict | None = None
+    try:
+        with (batch := Together(session)):
+            done = [
+                batch.run(step.affected if step.change is None else step.change, values, step.name)
+                for step in plan.steps
+            ]
+            counted = batch.run(plan.counts, values)
+    except DBAPIError as error:
+        refused = refusal("erase", batch.failed, error)
+        if refused is None:
+            raise
+    if refused is not None:
+        raise refused
+    effects = [
+        _effect(step, each.rows[0][0] if step.change is None else each.count)
+        for step, each in zip(plan.steps, done, strict=True)
+    ]
+    left = [_effect(step, rows) for step, rows in zip(plan.steps, counted.rows[0], strict=True)]
+    return effects, {effect.table: effect.changed for effect in left if effect.changed}
 
 
 def count_reachable(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, int]:
@@ -56,29 +81,17 @@ def count_reachable(session: Session, plan: ErasurePlan, subject_id: str) -> dic
     return {effect.table: effect.changed for effect in dry_run(session, plan, subject_id) if effect.changed}
 
 
-def _carry_out(session: Session, step: Step, values: dict[str, object]) -> int:
-    if step.change is None:
-        return session.execute(step.affected, values).scalar_one()
-    return carry_out(session, step.change, values, "erase", step.name)
+def refusal(verb: str, table: str, error: DBAPIError) -> Conflict | None:
+    """The database's word against it as a Conflict that names table and rule and quotes no row.
 
-
-def carry_out(
-    session: Session, change: Delete | Update, values: dict[str, Any], verb: str, table: str
-) -> int:
-    """Run one statement; how many rows it changed. Conflict, with table and rule, if the database refuses."""
-    try:
-        return cast(CursorResult[Any], session.execute(change, values)).rowcount
-    except (OperationalError, InterfaceError):
-        # Locks and lost connections: another try may go through.
-        raise
-    except DBAPIError as error:
-        if error.connection_invalidated:
-            raise
-        # The database's own message quotes the row, so only the name of its rule is passed on.
-        rule = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
-        what = "a constraint" if isinstance(error, IntegrityError) else "a trigger or another rule"
-        named = f" ({rule})" if rule else ""
-    raise Conflict(f"The database refuses to {verb} in table '{table}': {what}{named} forbids it.")
+    None for locks and lost connections: another try may go through.
+    """
+    if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
+        return None
+    rule = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+    what = "a constraint" if isinstance(error, IntegrityError) else "a trigger or another rule"
+    named = f" ({rule})" if rule else ""
+    return Conflict(f"The database refuses to {verb} in table '{table}': {what}{named} forbids it.")
 
 
 def _effect(step: Step, rows: int) -> TableEffect:

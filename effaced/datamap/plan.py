@@ -51,6 +51,8 @@ class ErasurePlan:
     subject: Table
     key: KeyColumns
     schema: LiveSchema
+    counts: Select[*tuple[int, ...]]
+    """How many rows each step would change, in one row."""
 
     def belongs(self, table: str) -> ColumnElement[bool]:
         """Which rows of the table are the person's; the key's values are the statement's parameters."""
@@ -72,7 +74,8 @@ def plan_erasure(connection: Connection, data_map: DataMap) -> ErasurePlan:
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
     statements = _Statements(schema, data_map, key)
     steps = tuple(statements.step(data_map.tables[name]) for name in children_first(data_map))
-    return ErasurePlan(data_map, steps, schema.table(data_map.subject), key, schema)
+    counts = select(*(step.affected.scalar_subquery() for step in steps))
+    return ErasurePlan(data_map, steps, schema.table(data_map.subject), key, schema, counts)
 
 
 def children_first(data_map: DataMap) -> list[str]:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Update, func, or_, select, update
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from effaced.datamap.corrections import Change, changes_of
-from effaced.datamap.erase import carry_out
+from effaced.datamap.erase import refusal
 from effaced.datamap.plan import ErasurePlan
+from effaced.errors import Conflict
 from effaced.model import Correction
+from effaced.together import Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,21 @@ def rectify(
     Doing it again changes nothing. Conflict if the database stands against it: the caller must roll back.
     """
     values = plan.key.require(subject_id)
-    found = []
-    for name, changes in _by_table(plan, check_corrections(plan, corrections)):
-        rows = carry_out(session, _statement(plan, name, changes), values, "correct", name)
-        found.append(ColumnEffect(name, tuple(change.column for change in changes), rows))
-    return found
+    changes = _by_table(plan, check_corrections(plan, corrections))
+    refused: Conflict | None = None
+    try:
+        with (batch := Together(session)):
+            done = [batch.run(_statement(plan, name, each), values, name) for name, each in changes]
+    except DBAPIError as error:
+        refused = refusal("correct", batch.failed, error)
+        if refused is None:
+            raise
+    if refused is not None:
+        raise refused
+    return [
+        ColumnEffect(name, tuple(change.column for change in each), later.count)
+        for (name, each), later in zip(changes, done, strict=True)
+    ]
 
 
 def _statement(plan: ErasurePlan, name: str, changes: list[Change]) -> Update:

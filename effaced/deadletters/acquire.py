@@ -24,7 +24,7 @@ class Acquired:
     id: UUID
     domain: DeadLetterDomain
     entry_id: UUID | None
-    request_id: UUID
+    request_id: UUID | None
 
 
 def acquire_for_replay(session: Session, ids: Sequence[UUID]) -> dict[UUID, Acquired]:

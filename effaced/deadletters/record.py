@@ -18,20 +18,33 @@ from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, SubjectKey, new_id
+from effaced.notify.notices import (
+    AttestationOverdue,
+    DeadLetterNotice,
+    EntryAbandoned,
+    ExecutionFailed,
+    Notice,
+    VerificationFailed,
+)
+from effaced.notify.write import announce
 from effaced.sql import among
 
 # How a letter was settled.
 REPLAYED = "replayed"
 ATTESTED = "attested"
+SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that ended badly. `error` is a class name, `code` a machine word."""
+    """Something that ended badly. `error` is a class name, `code` a machine word.
+
+    `entry_id` is what failed: an entry; of a message the delivery. A local execution has the request alone.
+    """
 
     domain: DeadLetterDomain
-    request_id: UUID
-    subject: SubjectKey
+    request_id: UUID | None
+    subject: SubjectKey | None
     error: str
     code: str
     entry_id: UUID | None = None
@@ -47,10 +60,12 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
     known = _existing(session, failures)
     now = clock.now()
     rows, opened = [], []
+    told: list[Notice] = []
     for failure in failures:
         letter_id = known.get(_identity(failure))
         if letter_id is not None:
             _replay_failed(session, letter_id, failure)
+            told += _notices(failure, letter_id, again=True)
             continue
         letter_id = new_id()
         rows.append(
@@ -62,8 +77,8 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
                 "entry_id": failure.entry_id,
                 "request_id": failure.request_id,
                 "resolver": failure.resolver,
-                "subject_key_id": failure.subject.key_id,
-                "subject_hmac": failure.subject.hmac,
+                "subject_key_id": failure.subject.key_id if failure.subject else None,
+                "subject_hmac": failure.subject.hmac if failure.subject else None,
                 "status": DeadLetterStatus.PENDING,
                 "retry_count": 0,
                 "max_retries": 2,
@@ -74,6 +89,7 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
                 "resolution": "",
             }
         )
+        told += _notices(failure, letter_id, again=False)
         opened.append(
             Record(
                 DeadLetterOpened(dead_letter_id=letter_id, domain=failure.domain, error=failure.error),
@@ -85,6 +101,7 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
     if rows:
         append(session, opened)
         session.execute(insert(DeadLetter), rows)
+    announce(session, told)
 
 
 def record_recoveries(
@@ -113,9 +130,38 @@ def recommend(failure: Failure) -> str:
         return "reissue"  # its corrections are gone: trying again would do nothing and report success
     if failure.domain is DeadLetterDomain.ATTESTATION:
         return "do_by_hand_and_attest"
+    if failure.domain is DeadLetterDomain.MESSAGE:
+        return "requeue_when_it_answers"
     if failure.code in {"attempts_exhausted", "max_age"}:
         return "requeue_when_vendor_is_back"
     return "fix_and_requeue"
+
+
+# Of a message that can't be delivered no message is sent: that one could not be delivered either.
+_TOLD: dict[DeadLetterDomain, type[DeadLetterNotice]] = {
+    DeadLetterDomain.EXTERNAL_CALL: EntryAbandoned,
+    DeadLetterDomain.VERIFICATION: VerificationFailed,
+    DeadLetterDomain.LOCAL_EXECUTION: ExecutionFailed,
+    DeadLetterDomain.ATTESTATION: AttestationOverdue,
+}
+
+
+def _notices(failure: Failure, letter_id: UUID, *, again: bool) -> list[Notice]:
+    told = _TOLD.get(failure.domain)
+    if told is None:
+        return []
+    return [
+        told(
+            request_id=failure.request_id,
+            dead_letter_id=letter_id,
+            error=failure.error,
+            code=failure.code or None,
+            resolver=failure.resolver,
+            entry_id=failure.entry_id,
+            attempts=failure.attempts,
+            again=again,
+        )
+    ]
 
 
 _SETTLED = (DeadLetterStatus.RESOLVED, DeadLetterStatus.ARCHIVED, DeadLetterStatus.REJECTED)
@@ -128,7 +174,8 @@ def _resolve(
     session.execute(
         update(DeadLetter)
         .where(DeadLetter.domain.in_(domains), which, DeadLetter.status.not_in(_SETTLED))
-        .values(status=DeadLetterStatus.RESOLVED, resolution=resolution, resolved_at=now, updated_at=now)
+        .values(status=DeadLetterStatus.RESOLVED, resolution=resolution, resolved_at=now, updated_at=now),
+        execution_options={"synchronize_session": False},
     )
 
 
@@ -141,7 +188,7 @@ def _existing(
     session: Session, failures: Sequence[Failure]
 ) -> dict[tuple[DeadLetterDomain, UUID | None], UUID]:
     entries = [failure.entry_id for failure in failures if failure.entry_id]
-    requests = [failure.request_id for failure in failures if not failure.entry_id]
+    requests = [each.request_id for each in failures if each.request_id and not each.entry_id]
     found = session.execute(
         select(DeadLetter.id, DeadLetter.domain, DeadLetter.entry_id, DeadLetter.request_id)
         .where(

@@ -47,7 +47,7 @@ def claim(session: Session, resolver: str | Collection[str], *, limit: int, leas
     )
     gated = _lockable(
         select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= now), limit
-    ).order_by(outbox.c.gate)
+    ).order_by(outbox.c.gate, outbox.c.entry_id)
     both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
     picked = select(both.c.entry_id).order_by(both.c.enqueued_at, both.c.entry_id).limit(limit)
     return _take(session, outbox.c.entry_id.in_(picked), now, lease, alone=False)
@@ -61,7 +61,9 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     """
     now = clock.now()
     crashed = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, LEASED, outbox.c.gate <= now)
-    return _take(session, _first(crashed.order_by(outbox.c.gate), 1), now, lease, alone=True)
+    return _take(
+        session, _first(crashed.order_by(outbox.c.gate, outbox.c.entry_id), 1), now, lease, alone=True
+    )
 
 
 def has_crashed(session: Session, resolver: str) -> bool:

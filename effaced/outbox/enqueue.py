@@ -16,7 +16,7 @@ from effaced.crypto import Keyring
 from effaced.doorbell import ring_after_commit
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
 from effaced.outbox.entry import seal_corrections
-from effaced.outbox.tables import Operation, OutboxRow
+from effaced.outbox.tables import OutboxRow, operations
 from effaced.sql import insert_rows
 
 
@@ -65,7 +65,7 @@ def enqueue(
         for call in calls
     ]
     session.execute(
-        insert(Operation),
+        insert(operations),
         {
             "request_id": request_id,
             "operation": operation,

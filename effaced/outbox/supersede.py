@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import ColumnElement, Row, and_, literal_column, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
@@ -49,14 +49,15 @@ def supersede_corrections(
     """Give up this person's corrections that are not through: all of them, or those of `fields`.
 
     `subjects` is the person's key under every key of the ring, `by` the request that overtakes. The caller
-    completes the requests in `completed`.
+    completes the requests in `completed` and resolves the dead letters of `entries`.
     """
     result = Superseded()
-    for entry in _open_corrections(session, subjects):
+    for entry in _not_made(session, subjects):
         left = [] if fields is None else [name for name in entry.fields or () if name not in fields]
         if len(left) == len(entry.fields or ()):
             continue
-        if entry.status is OutboxStatus.IN_FLIGHT and entry.gate is not None:
+        # One that was not called yet and has a gate waits itself for a call that it has overtaken.
+        if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
             until = max(entry.gate, result.not_before.get(entry.resolver, entry.gate))
             result.not_before[entry.resolver] = until
         if left:
@@ -67,22 +68,30 @@ def supersede_corrections(
     return result
 
 
-def _open_corrections(session: Session, subjects: Sequence[SubjectKey]) -> list[Entry]:
+def outstanding(subject: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Corrections that were not made, abandoned ones too: an overtaken failure needs nobody any more."""
+    # As literals, or a generic plan could not use the partial index.
+    return and_(
+        subject,
+        outbox.c.operation == literal_column("'rectify'"),
+        outbox.c.status != literal_column("'succeeded'"),
+        outbox.c.last_error.is_distinct_from(literal_column(f"'{ERROR}'")),
+    )
+
+
+def _not_made(session: Session, subjects: Sequence[SubjectKey]) -> list[Entry]:
+    theirs = outbox.c.subject_hmac.in_([each.hmac for each in subjects])
     rows: Sequence[Row[*tuple[object, ...]]] = session.execute(
-        select(*COLUMNS)
-        .where(
-            outbox.c.subject_hmac.in_([each.hmac for each in subjects]),
-            outbox.c.corrections_sealed.is_not(None),
-        )
-        .order_by(outbox.c.entry_id)
-        .with_for_update()
+        select(*COLUMNS).where(outstanding(theirs)).order_by(outbox.c.entry_id).with_for_update()
     ).all()
     return [as_entry(row) for row in rows]
 
 
 def _keep_only(session: Session, keyring: Keyring, entry: Entry, names: list[str]) -> None:
-    kept = [each for each in entry.open_corrections(keyring) if each.column in names]
-    sealed = seal_corrections(keyring, kept, context=entry.entry_id)
+    sealed = None
+    if entry.corrections_sealed is not None:
+        kept = [each for each in entry.open_corrections(keyring) if each.column in names]
+        sealed = seal_corrections(keyring, kept, context=entry.entry_id)
     session.execute(
         update(outbox)
         .where(outbox.c.entry_id == entry.entry_id)

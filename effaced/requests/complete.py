@@ -10,12 +10,14 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.model import OutboxOperation, RequestStatus
+from effaced.notify.notices import RequestCompleted
+from effaced.notify.write import announce
 from effaced.requests.tables import Request
 from effaced.sql import among
 
 
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
-    """Close these requests, and forget whom they were about."""
+    """Close these requests, forget whom they were about, and have it told."""
     if not completed:
         return
     now = clock.now()
@@ -23,9 +25,12 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
     session.execute(
         select(Request.id).where(among(session, Request.id, ids)).order_by(Request.id).with_for_update()
     )
-    session.execute(
+    closed = session.scalars(
         update(Request)
         .where(among(session, Request.id, ids), Request.status == RequestStatus.RUNNING)
-        .values(status=RequestStatus.COMPLETED, completed_at=now, closed_at=now, subject_sealed=None),
+        .values(status=RequestStatus.COMPLETED, completed_at=now, closed_at=now, subject_sealed=None)
+        .returning(Request.id),
         execution_options={"synchronize_session": False},
     )
+    operations = dict(completed)
+    announce(session, [RequestCompleted(request_id=each, operation=operations[each]) for each in closed])

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import Select, String, bindparam, literal_column, or_, select, text
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestSuperseded
+from effaced.crypto import Keyring
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.subject import Subject, read_subject, subject_query
 from effaced.db import is_postgres
 from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey
+from effaced.outbox.supersede import outstanding
+from effaced.outbox.tables import outbox
 from effaced.requests.tables import Request
+from effaced.together import Together
 
 
 def name_by_category(data_map: DataMap, corrections: Sequence[Correction]) -> list[Correction]:
@@ -38,11 +46,57 @@ def overtaken_fields(data_map: DataMap, corrections: Iterable[Correction]) -> se
     return names
 
 
-def lock_person(session: Session, subject: SubjectKey) -> None:
-    """Have this person's requests executed one after the other: the next one sees what this one did."""
-    if is_postgres(session):
-        number = int.from_bytes(bytes.fromhex(subject.hmac)[:8], signed=True)
-        session.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What is known of the person at the moment of execution."""
+
+    keys: Sequence[SubjectKey]
+    subject: Subject | None
+    has_corrections: bool
+    """Whether requests or calls of theirs that correct something may still be open."""
+
+
+def look_at(session: Session, keyring: Keyring, plan: ErasurePlan, subject_id: str) -> Person:
+    """Read the person, in one round trip, with everybody else who executes for them kept out until the end.
+
+    The next one to execute a request of this person sees what this one did.
+    """
+    # Under every key of the ring: a rotation makes nobody a stranger.
+    keys = keyring.fingerprints(subject_id, purpose="subject")
+    names = [each.hmac for each in keys]
+    values = plan.key.values(subject_id)
+    with Together(session) as batch:
+        if is_postgres(session):
+            # Under every key: a request from before a rotation must not run beside one from behind it.
+            numbers = sorted(int.from_bytes(bytes.fromhex(name)[:8], signed=True) for name in names)
+            batch.run(_LOCK, {"numbers": numbers})
+        subject = batch.run(subject_query(plan), values) if values is not None else None
+        theirs = {f"hmac_{place}": name for place, name in enumerate(names)}
+        entries, requests = (batch.run(each, theirs) for each in _open_corrections(len(names)))
+    row = subject.rows[0] if subject and subject.rows else None
+    return Person(keys, read_subject(plan, row), bool(entries.rows or requests.rows))
+
+
+_LOCK = text("SELECT pg_advisory_xact_lock(number) FROM unnest(CAST(:numbers AS bigint[])) AS number")
+
+
+@cache
+def _open_corrections(keys: int) -> tuple[Select[*tuple[Any, ...]], Select[*tuple[Any, ...]]]:
+    names = [bindparam(f"hmac_{place}", type_=String()) for place in range(keys)]
+    return (
+        select(outbox.c.entry_id)
+        .where(outstanding(or_(*(outbox.c.subject_hmac == name for name in names))))
+        .limit(1),
+        select(literal_column("1"))
+        .select_from(Request)
+        .where(
+            or_(*(Request.subject_hmac == name for name in names)),
+            Request.kind == literal_column("'rectification'"),
+            Request.closed_at.is_(None),
+            Request.executed_at.is_(None),
+        )
+        .limit(1),
+    )
 
 
 def erased_since(

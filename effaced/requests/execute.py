@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select, text
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from effaced import clock
 from effaced.audit.append import Record, append, append_one
 from effaced.audit.events import (
     CellRetained,
+    Event,
     LocalColumnCorrected,
     LocalErasureExecuted,
     LocalExecutionFailed,
@@ -21,12 +22,17 @@ from effaced.audit.events import (
     LocalTableErased,
 )
 from effaced.crypto import Keyring
-from effaced.datamap.erase import TableEffect, count_reachable, erase
+from effaced.datamap.erase import erase_and_look
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.rectify import rectify
-from effaced.datamap.subject import find_subject
 from effaced.db import Database, is_postgres
-from effaced.deadletters.record import Failure, record_execution_recovery, record_failures
+from effaced.deadletters.record import (
+    SUPERSEDED,
+    Failure,
+    record_execution_recovery,
+    record_failures,
+    record_recoveries,
+)
 from effaced.errors import Conflict, Unavailable
 from effaced.log import get_logger
 from effaced.model import (
@@ -34,42 +40,53 @@ from effaced.model import (
     OutboxOperation,
     RequestKind,
     RequestStatus,
-    SubjectKey,
     SubjectRef,
 )
 from effaced.outbox.enqueue import Call, enqueue
-from effaced.outbox.supersede import supersede_corrections
+from effaced.outbox.supersede import Superseded, supersede_corrections
 from effaced.requests.complete import complete_operations
 from effaced.requests.correct import (
+    Person,
     cancel_open_corrections,
     close_as_superseded,
     erased_since,
-    lock_person,
+    look_at,
     overtaken_fields,
 )
 from effaced.requests.subject import SealedSubject, open_corrections, unseal_subject
-from effaced.requests.tables import Request
+from effaced.requests.tables import Request, mark_running
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.settle import complete
+from effaced.together import Together
 
 _log = get_logger(__name__)
 _RETRIES = 5
 _RETRY_STEP = timedelta(seconds=15)
-_OPERATIONS = {
-    RequestKind.ERASURE: OutboxOperation.ERASE,
-    RequestKind.RECTIFICATION: OutboxOperation.RECTIFY,
-}
 
 
 class StillReachable(Conflict):
     """The statements went through and the data is still there: a trigger or a rule has seen to that."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What was done in the own database, and what is left to do elsewhere."""
+
+    operation: OutboxOperation
+    event: Event
+    calls: list[Call]
+    overtaken: Superseded
+
+
 class Executor:
     """Carries approved requests out in the company's own database."""
 
     def __init__(
-        self, database: Database, keyring: Keyring, plan: ErasurePlan, registry: ResolverRegistry
+        self,
+        database: Database | sessionmaker[Session],
+        keyring: Keyring,
+        plan: ErasurePlan,
+        registry: ResolverRegistry,
     ) -> None:
         self._db = database
         self.keyring = keyring
@@ -91,7 +108,7 @@ class Executor:
         """Execute within the caller's transaction. A failure undoes itself alone and is written down."""
         try:
             with session.begin_nested():
-                self._execute(session, request)
+                self.carry_out(session, request)
         except Exception as error:
             self._failed(session, request, error)
             return False
@@ -111,10 +128,11 @@ class Executor:
                 if request is None:
                     return None
                 tried = request.id
-                return self.attempt(session, request)
+                self.carry_out(session, request)
+                return True
         except Exception as error:
-            # Most likely the commit has failed, on a constraint that waits for it. Unless that is written
-            # down, this request would be the next one for ever, and nobody behind it would have a turn.
+            # All of it is undone. Unless that is written down, this request would be the next one for ever,
+            # and nobody behind it would have a turn.
             if tried is None:
                 raise
             with self._db.begin() as session:
@@ -123,105 +141,60 @@ class Executor:
                     self._failed(session, request, error)
             return False
 
-    def _execute(self, session: Session, request: Request) -> None:
+    def carry_out(self, session: Session, request: Request) -> None:
+        """Execute within the caller's transaction; what goes wrong is the caller's to roll back.
+
+        Four round trips, however many systems and rows there are: see `effaced bench erase`.
+        """
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer knows its subject.")
-        lock_person(session, request.subject)
+        person = look_at(session, self.keyring, self.plan, sealed.subject_id)
         if request.kind is RequestKind.RECTIFICATION:
-            calls = self._rectify(session, request, sealed)
+            if erasure := erased_since(session, self.plan, person.keys, request.received_at):
+                close_as_superseded(session, request, erasure)
+                return
+            done = self._rectify(session, request, sealed, person)
         else:
-            calls = self._erase(session, request, sealed)
-        if calls is None:
-            return
-        request.status = RequestStatus.RUNNING
-        request.executed_at = clock.now()
-        request.execute_at = request.corrections_sealed = None
-        session.flush()
-        if is_postgres(session):
-            # What the company's schema checks at the commit is checked here, where it is undone alone.
-            session.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
-        record_execution_recovery(session, request.id)
-        if not calls:
-            operation = _OPERATIONS[request.kind]
-            complete(session, [(request.id, operation)], {request.id: request.subject}, complete_operations)
+            done = self._erase(session, request, sealed, person)
+        with Together(session):
+            append(session, [Record(done.event, request_id=request.id, subject=request.subject)])
+            enqueue(
+                session,
+                self.keyring,
+                request.id,
+                request.subject,
+                done.calls,
+                operation=done.operation,
+                not_before=done.overtaken.not_before,
+            )
+            mark_running(session, request)
+            record_execution_recovery(session, request.id)
+            if is_postgres(session):
+                # What the company's schema checks at the commit is checked here, where it is undone alone.
+                session.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
+        _close_overtaken(session, done.overtaken)
+        if not done.calls:
+            finished = [(request.id, done.operation)]
+            complete(session, finished, {request.id: request.subject}, complete_operations)
             session.refresh(request)
 
-    def _erase(self, session: Session, request: Request, sealed: SealedSubject) -> list[Call]:
-        subjects = self._keys(sealed)
-        cancel_open_corrections(session, subjects, by=request)
+    def _erase(self, session: Session, request: Request, sealed: SealedSubject, person: Person) -> _Done:
         # Read before the erasure, since that takes the references away. Where the person's row has gone
         # since the request came in, what was known then still tells whom to call.
-        subject = find_subject(session, self.plan, sealed.subject_id)
-        refs = dict(subject.refs) if subject else dict(sealed.refs)
-        effects = erase(session, self.plan, sealed.subject_id)
-        if left := count_reachable(session, self.plan, sealed.subject_id):
+        refs = person.subject.refs if person.subject else sealed.refs
+        overtaken = Superseded()
+        if person.has_corrections:
+            cancel_open_corrections(session, person.keys, by=request)
+            overtaken = supersede_corrections(session, self.keyring, person.keys, by=request.id)
+        effects, left = erase_and_look(session, self.plan, sealed.subject_id)
+        if left:
             raise StillReachable(f"The database kept rows that it was told to change: {', '.join(left)}.")
         calls = [
             Call(each.name, SubjectRef(each.ref, refs[each.ref]), after=each.after)
             for each in self._registry
             if each.ref in refs
         ]
-        overtaken = supersede_corrections(session, self.keyring, subjects, by=request.id)
-        complete_operations(session, overtaken.completed)
-        append(session, [self._erased(request, effects, calls)])
-        enqueue(session, self.keyring, request.id, request.subject, calls, not_before=overtaken.not_before)
-        return calls
-
-    def _rectify(self, session: Session, request: Request, sealed: SealedSubject) -> list[Call] | None:
-        """Correct the own database; None if the person was erased meanwhile, which closes the request."""
-        subjects = self._keys(sealed)
-        if erasure := erased_since(session, self.plan, subjects, request.received_at):
-            close_as_superseded(session, request, erasure)
-            return None
-        subject = find_subject(session, self.plan, sealed.subject_id)
-        if subject is None:
-            raise Unavailable("The person is no longer in the own database.")
-        corrections = open_corrections(self.keyring, request)
-        effects = rectify(session, self.plan, sealed.subject_id, corrections)
-        known = [each for each in self._registry if each.ref in subject.refs]
-        calls = [
-            Call(each.name, SubjectRef(each.ref, subject.refs[each.ref]), told, each.after)
-            for each in known
-            if (told := tuple(c for c in corrections if each.fields is None or c.column in each.fields))
-        ]
-        overtaken = supersede_corrections(
-            session,
-            self.keyring,
-            subjects,
-            by=request.id,
-            fields=overtaken_fields(self.plan.data_map, corrections),
-        )
-        complete_operations(session, overtaken.completed)
-        called = {call.resolver for call in calls}
-        event = LocalRectificationExecuted(
-            datamap_hash=self.plan.data_map.hash,
-            fields=tuple(each.column for each in corrections),
-            tables=tuple(
-                LocalColumnCorrected(table=each.table, columns=each.columns, rows=each.rows)
-                for each in effects
-            ),
-            external_calls=len(calls),
-            without_reference=tuple(each.name for each in self._registry if each not in known),
-            not_concerned=tuple(each.name for each in known if each.name not in called),
-        )
-        append_one(session, event, request_id=request.id, subject=request.subject)
-        enqueue(
-            session,
-            self.keyring,
-            request.id,
-            request.subject,
-            calls,
-            operation=OutboxOperation.RECTIFY,
-            not_before=overtaken.not_before,
-        )
-        return calls
-
-    def _keys(self, sealed: SealedSubject) -> list[SubjectKey]:
-        """The person under every key of the ring: a rotation makes nobody a stranger."""
-        return self.keyring.fingerprints(sealed.subject_id, purpose="subject")
-
-    def _erased(self, request: Request, effects: Sequence[TableEffect], calls: list[Call]) -> Record:
         called = {call.resolver for call in calls}
         event = LocalErasureExecuted(
             datamap_hash=self.plan.data_map.hash,
@@ -237,7 +210,34 @@ class Executor:
             external_calls=len(calls),
             without_reference=tuple(each.name for each in self._registry if each.name not in called),
         )
-        return Record(event, request_id=request.id, subject=request.subject)
+        return _Done(OutboxOperation.ERASE, event, calls, overtaken)
+
+    def _rectify(self, session: Session, request: Request, sealed: SealedSubject, person: Person) -> _Done:
+        if person.subject is None:
+            raise Unavailable("The person is no longer in the own database.")
+        refs, corrections = person.subject.refs, open_corrections(self.keyring, request)
+        effects = rectify(session, self.plan, sealed.subject_id, corrections)
+        fields = overtaken_fields(self.plan.data_map, corrections)
+        overtaken = supersede_corrections(session, self.keyring, person.keys, by=request.id, fields=fields)
+        known = [each for each in self._registry if each.ref in refs]
+        calls = [
+            Call(each.name, SubjectRef(each.ref, refs[each.ref]), told, each.after)
+            for each in known
+            if (told := tuple(c for c in corrections if each.fields is None or c.column in each.fields))
+        ]
+        called = {call.resolver for call in calls}
+        event = LocalRectificationExecuted(
+            datamap_hash=self.plan.data_map.hash,
+            fields=tuple(each.column for each in corrections),
+            tables=tuple(
+                LocalColumnCorrected(table=each.table, columns=each.columns, rows=each.rows)
+                for each in effects
+            ),
+            external_calls=len(calls),
+            without_reference=tuple(each.name for each in self._registry if each not in known),
+            not_concerned=tuple(each.name for each in known if each.name not in called),
+        )
+        return _Done(OutboxOperation.RECTIFY, event, calls, overtaken)
 
     def _failed(self, session: Session, request: Request, error: Exception) -> None:
         name = type(error).__name__
@@ -260,3 +260,11 @@ class Executor:
         )
         session.flush()
         record_failures(session, [failure])
+
+
+def _close_overtaken(session: Session, overtaken: Superseded) -> None:
+    complete_operations(session, overtaken.completed)
+    if overtaken.entries:
+        domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
+        ids = [each.entry_id for each in overtaken.entries]
+        record_recoveries(session, domains, ids, resolution=SUPERSEDED)

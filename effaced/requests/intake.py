@@ -59,6 +59,9 @@ def receive(
 
     One erasure is open per person: a second one is answered with the first.
     """
+    if bool(corrections) != (kind is RequestKind.RECTIFICATION):
+        said = "goes with a rectification only" if corrections else "is missing: what is to be corrected?"
+        raise Refused("The request is not as it must be.", problems=[Problem("corrections", said)])
     subject = find_subject(session, plan, subject_id)
     actor = f"api_key:{api_key.id}" if api_key else f"officer:{entered_by}" if entered_by else SYSTEM
     # Somebody whose row is gone already may still be being erased elsewhere: that request answers.
@@ -72,6 +75,9 @@ def receive(
         raise Refused("The subject is not known.", problems=[problem])
     request_id, now = new_id(), clock.now()
     if kind is RequestKind.RECTIFICATION:
+        if not corrections:
+            problem = Problem("corrections", "is missing")
+            raise Refused("There is nothing to correct.", problems=[problem])
         corrections = name_by_category(plan.data_map, corrections)
         check_corrections(plan, corrections)
         if erased_since(session, plan, keys, now):

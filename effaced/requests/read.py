@@ -259,7 +259,7 @@ def _blocks(session: Session, requests: list[Request], by_hand: frozenset[str]) 
         if status is RequestStatus.ON_HOLD:
             found[request_id].append(Block(Blocker.HOLD))
     for letter in open_letters_of(session, open_):
-        assert letter.request_id is not None
+        assert letter.request_id is not None  # they were looked up by it
         found[letter.request_id].append(Block(Blocker.ABANDONED, letter.resolver))
     waiting = (
         select(OutboxRow.request_id, OutboxRow.resolver, OutboxRow.gate)

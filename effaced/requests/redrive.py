@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import append_one
-from effaced.audit.events import BulkRequeued, ExecutionRequeued, ReadBackRequested
+from effaced.audit.events import BulkRequeued, ExecutionRequeued, MessageRequeued, ReadBackRequested
 from effaced.audit.notes import NoteRef, noted, write_note
 from effaced.crypto import Keyring
 from effaced.deadletters.acquire import Acquired, acquire_for_replay, statuses
@@ -19,6 +19,8 @@ from effaced.deadletters.tables import DeadLetter
 from effaced.doorbell import ring_after_commit
 from effaced.errors import Conflict, NotFound, Problem, Refused
 from effaced.model import DeadLetterDomain, OutboxOperation, RequestStatus, SubjectKey
+from effaced.notify.settle import requeue as requeue_deliveries
+from effaced.notify.tables import Delivery
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.execute import Executor
@@ -56,6 +58,7 @@ def redrive(
     _external_calls(session, acquired, actor, note)
     _read_backs(session, acquired, actor, note)
     _local_executions(session, acquired, actor, note)
+    _messages(session, acquired, actor, note)
     append_one(
         session,
         BulkRequeued(chosen=len(ids), requeued=len(acquired), note_id=note.note_id, note_hmac=note.note_hmac),
@@ -117,7 +120,8 @@ def _lock_in_order(session: Session, ids: Sequence[UUID]) -> None:
     ).all()
     for column, wanted in (
         (OutboxRow.entry_id, {row.entry_id for row in letters if row.entry_id}),
-        (Request.id, {row.request_id for row in letters}),
+        (Delivery.id, {row.entry_id for row in letters if row.entry_id}),
+        (Request.id, {row.request_id for row in letters if row.request_id}),
     ):
         session.execute(select(column).where(column.in_(wanted)).order_by(column).with_for_update())
 
@@ -158,6 +162,17 @@ def _local_executions(session: Session, acquired: dict[UUID, Acquired], actor: s
             request.execute_at, request.execute_attempts = clock.now(), 0
         event = ExecutionRequeued(note_id=note.note_id, note_hmac=note.note_hmac)
         append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
+
+
+def _messages(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
+    letters = _of(acquired, DeadLetterDomain.MESSAGE)
+    for message_id, target in requeue_deliveries(
+        session, [each.entry_id for each in letters if each.entry_id]
+    ):
+        event = MessageRequeued(
+            message_id=message_id, target=target, note_id=note.note_id, note_hmac=note.note_hmac
+        )
+        append_one(session, event, actor=actor)
 
 
 def _why(each: UUID, acquired: dict[UUID, Acquired], found: Mapping[UUID, object]) -> str:

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, String, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, text, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm.attributes import set_committed_value
 
+from effaced import clock
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.db import Base, Json, UtcDateTime, Word
 from effaced.errors import Conflict
@@ -71,6 +73,22 @@ class Request(Base):
         if self.status not in allowed:
             wanted = " or ".join(status.value for status in allowed)
             raise Conflict(f"Request {self.ref} is {self.status.value}; this needs it to be {wanted}.")
+
+
+def mark_running(session: Session, request: Request) -> None:
+    """The own database is changed; the external calls are on their way."""
+    # Not by a flush, which would wait for the answer: this goes with the other statements of the execution.
+    values = {
+        "status": RequestStatus.RUNNING,
+        "executed_at": clock.now(),
+        "execute_at": None,
+        "corrections_sealed": None,
+    }
+    session.execute(
+        update(Request.__table__).where(Request.__table__.c.id == request.id).values(values)  # type: ignore[arg-type]
+    )
+    for name, value in values.items():
+        set_committed_value(request, name, value)
 
 
 class Identifier(Base):

@@ -9,9 +9,8 @@ from uuid import UUID
 
 import httpx
 
-from effaced import clock
+from effaced import clients, clock
 from effaced.model import Correction, SubjectRef
-from effaced.resolvers import clients
 from effaced.resolvers.http_answers import Reply, exchange, failure, horizon
 from effaced.resolvers.http_config import EraseCall, HttpConfig, RectifyCall, VerifyCall
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Limits, Rectified, Rejected, Scheduled
@@ -133,6 +132,15 @@ class VerifyingHttp(HttpSystem):
         raise failure(reply)
 
 
+class LaterHttp(VerifyingHttp, HttpResolver):
+    """Accepts now and deletes later. It is looked at first: told again, it might only repeat what it said."""
+
+    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        if await self.verify_absent(ref, key=key):
+            return AlreadyAbsent()
+        return await super().erase_subject(ref, key=key)
+
+
 class ExpiringHttp(VerifyingHttp):
     """Can't be told to delete: what is there is looked at again when it should have expired."""
 
@@ -167,8 +175,12 @@ class RectifyingHttp(HttpSystem):
 def from_config(name: str, config: dict[str, Any], limits: Limits) -> Any:
     """The resolver that a block of resolvers.yaml describes, with the abilities it describes."""
     settings = validate(HttpConfig, config)
-    abilities: list[type[HttpSystem]] = [ExpiringHttp if settings.expires else HttpResolver]
-    if settings.verify is not None and not settings.expires:
+    abilities: list[type[HttpSystem]] = [HttpResolver]
+    if settings.expires:
+        abilities = [ExpiringHttp]
+    elif settings.scheduled and settings.verify:
+        abilities = [LaterHttp]
+    elif settings.verify:
         abilities.append(VerifyingHttp)
     if settings.rectify is not None:
         abilities.append(RectifyingHttp)

@@ -11,11 +11,10 @@ import json
 from collections.abc import Container
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from email.utils import parsedate_to_datetime
 
 import httpx
 
-from effaced import clock
+from effaced.clients import retry_after
 from effaced.errors import ResolverError
 from effaced.resolvers.protocols import (
     CallTimeout,
@@ -26,7 +25,6 @@ from effaced.resolvers.protocols import (
 )
 
 BODY_LIMIT = 64 * 1024
-RETRY_AFTER_CAP = timedelta(hours=24)
 _DRAIN_SECONDS = 0.25
 
 
@@ -79,23 +77,6 @@ def failure(reply: Reply) -> TransientFailure | ResolverError:
             retry_after=reply.retry_after,
         )
     return Rejected(f"The system rejected the call ({code}).", code=code, status_code=status)
-
-
-def retry_after(value: str | None) -> timedelta | None:
-    """A Retry-After header, in seconds or as a date, capped at a day; None if it says nothing."""
-    if value is None:
-        return None
-    value = value.strip()
-    if value.isascii() and value.isdecimal():
-        return min(timedelta(seconds=int(value[:9])), RETRY_AFTER_CAP)
-    try:
-        moment = parsedate_to_datetime(value)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        wait = moment - clock.now()
-    except (ValueError, OverflowError):
-        return None
-    return max(timedelta(0), min(wait, RETRY_AFTER_CAP))
 
 
 def horizon(body: bytes, name: str) -> datetime:

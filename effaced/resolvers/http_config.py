@@ -199,6 +199,8 @@ class HttpConfig(Strict):
     def _unambiguous(self) -> HttpConfig:
         if self.scheduled and self.gone & self.scheduled.status:
             raise ValueError("a status can't be both under gone and under scheduled.status")
+        if self.scheduled and self.scheduled.every and self.verify is None:
+            raise ValueError("scheduled.every needs verify, to see when the data is gone")
         if (self.erase is None) == (self.expires is None):
             raise ValueError("expected exactly one of erase, expires")
         if self.expires and (self.verify is None or self.scheduled):

@@ -1,26 +1,20 @@
-"""Checking a resolver's block in resolvers.yaml, with complaints a person can act on."""
+"""Checking a resolver's block in resolvers.yaml. `Strict` and `validate` are for authors of kinds too."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from effaced.errors import ConfigurationError, Problem
+from effaced import strict
 from effaced.resolvers.protocols import Limits
+from effaced.strict import Strict, problems_of, suggest
+
+__all__ = ["Common", "Strict", "problems_of", "suggest", "validate"]
 
 M = TypeVar("M", bound=BaseModel)
-
-
-class Strict(BaseModel):
-    """The base of configuration models: unknown keys are refused, values stay out of errors."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, hide_input_in_errors=True, coerce_numbers_to_str=True
-    )
 
 
 class Common(Strict):
@@ -68,53 +62,5 @@ def _days(number: float | None) -> timedelta | None:
 
 def validate(model: type[M], config: Mapping[str, Any]) -> M:
     """Make the model, or raise a ConfigurationError with every problem; `where` is the dotted key."""
-    try:
-        return model.model_validate(dict(config))
-    except ValidationError as error:
-        problems = problems_of(error, model)
-    raise ConfigurationError("The resolver's configuration is wrong.", problems=problems)
-
-
-def problems_of(error: ValidationError, model: type[BaseModel] | None = None) -> list[Problem]:
-    """pydantic's complaints as problems, without the values that caused them."""
-    problems = []
-    for each in error.errors(include_url=False, include_input=False, include_context=False):
-        place = each["loc"]
-        if each["type"] == "extra_forbidden":
-            known = _known_keys(model, place[:-1]) if model else []
-            message = f"unknown key{suggest(str(place[-1]), known)}"
-        elif each["type"] == "missing":
-            message = "is required"
-        else:
-            message = each["msg"].removeprefix("Value error, ")
-        problems.append(Problem(".".join(str(part) for part in place), message))
-    return problems
-
-
-def suggest(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown word: the closest known one, or all of them."""
-    names = sorted(known)
-    closest = difflib.get_close_matches(word, names, n=1)
-    if closest:
-        return f"; did you mean '{closest[0]}'?"
-    return f"; known: {', '.join(names)}" if names else ""
-
-
-def _known_keys(model: type[BaseModel], place: tuple[int | str, ...]) -> list[str]:
-    at: type[BaseModel] | None = model
-    for part in place:
-        fields = at.model_fields if at else {}
-        field = next((f for name, f in fields.items() if part in (name, f.alias)), None)
-        at = _model_in(field.annotation) if field else None
-    if at is None:
-        return []
-    names = [field.alias or name for name, field in at.model_fields.items()]
     # A kind's own model knows nothing of the keys that all kinds share; the person who typed does.
-    return names if place else [*names, *Common.model_fields]
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    for each in (annotation, *get_args(annotation)):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            return each
-    return None
+    return strict.validate(model, config, beside=Common.model_fields)

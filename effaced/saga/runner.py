@@ -51,6 +51,11 @@ class AbandonedSignal:
     attempts: int
     error: str
 
+    @property
+    def subject_id(self) -> str:
+        """The keyed hash that stands for the person."""
+        return self.subject.hmac
+
 
 class AbandonedHook(Protocol):
     """Called after an abandonment has been committed; what it raises is logged and forgotten."""

@@ -21,6 +21,7 @@ from effaced.config import Settings
 
 QUEUE = "effaced"
 _DRAIN = "effaced.worker.jobs.drain"
+_DELIVER = "effaced.worker.jobs.deliver"
 
 
 def connect(url: str, *, answer_within: float | None = None) -> Redis:
@@ -45,7 +46,7 @@ class RqBell:
     def ring(self, resolvers: Iterable[str]) -> None:
         """After a commit: a job per resolver, unless two are there already."""
         for name in sorted(resolvers):
-            any(self._enqueue(f"drain-{_slug(name)}-{slot}", name) for slot in (0, 1))
+            any(self._enqueue(f"drain-{_slug(name)}-{slot}", _DRAIN, name) for slot in (0, 1))
 
     def sweep(self, resolvers: Iterable[str]) -> None:
         """From the scheduler: a job per resolver that has something due, whatever was rung before."""
@@ -54,19 +55,24 @@ class RqBell:
         waiting = " ".join(self._queue.get_job_ids())
         for name in sorted(resolvers):
             if _slug(name) not in waiting:
-                self._enqueue(f"sweep-{_slug(name)}-{tick}", name)
+                self._enqueue(f"sweep-{_slug(name)}-{tick}", _DRAIN, name)
 
-    def _enqueue(self, job_id: str, resolver: str) -> bool:
+    def deliver(self) -> None:
+        """From the scheduler: a job that delivers messages, unless one waits for a worker already."""
+        if not any(each.startswith("deliver-") for each in self._queue.get_job_ids()):
+            self._enqueue(f"deliver-{int(clock.now().timestamp())}", _DELIVER)
+
+    def _enqueue(self, job_id: str, job: str, *resolver: str) -> bool:
         try:
             self._queue.enqueue_call(
-                _DRAIN,
-                args=(resolver,),
+                job,
+                args=resolver,
                 job_id=job_id,
                 unique=True,
                 timeout=self._timeout,
                 result_ttl=0,
                 failure_ttl=0,
-                description="drain",
+                description=job.rpartition(".")[2],
             )
         except DuplicateJobError:
             return False

@@ -1,4 +1,4 @@
-"""What RQ runs: shims into the saga. A job carries a resolver's name and no data."""
+"""What RQ runs: shims into the saga and the messages. A job carries a resolver's name at most."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ def prepare(runtime: Runtime) -> None:
 
 def drain(resolver: str) -> None:
     """Drain one resolver for a bounded time. Whatever goes wrong, the lease and the sweep heal it."""
-    if _runtime is None:
-        raise RuntimeError("effaced's jobs run under `effaced worker`")
-    runtime = _runtime
-    runtime.db.engine.dispose(close=False)  # the parent's connections are not ours
+    runtime = _in_this_fork()
     try:
         runner = runtime.runner()
         signal.signal(signal.SIGTERM, lambda *_: runner.stop())
@@ -44,3 +41,25 @@ def drain(resolver: str) -> None:
         runtime.db.dispose()
     _log.info("drained", resolver=resolver, settled=settled)
     doorbell.ring(more)
+
+
+def deliver() -> None:
+    """Deliver messages for a bounded time. What is left, the sweep rings for again."""
+    runtime = _in_this_fork()
+    try:
+        deliverer = runtime.deliverer()
+        signal.signal(signal.SIGTERM, lambda *_: deliverer.stop())
+        delivered = asyncio.run(deliverer.run(seconds=runtime.settings.drain_seconds))
+    except Exception as error:  # as above
+        _log.error("deliver_failed", error=type(error).__name__, exc_info=True)
+        return
+    finally:
+        runtime.db.dispose()
+    _log.info("delivered", messages=delivered)
+
+
+def _in_this_fork() -> Runtime:
+    if _runtime is None:
+        raise RuntimeError("effaced's jobs run under `effaced worker`")
+    _runtime.db.engine.dispose(close=False)  # the parent's connections are not ours
+    return _runtime

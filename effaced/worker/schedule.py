@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from effaced import clock
 from effaced.log import get_logger
+from effaced.notify.tidy import forget_old_messages
 from effaced.outbox.due import due_resolvers
 from effaced.requests.housekeeping import forget_old_answers
 from effaced.runtime import Runtime
@@ -43,6 +44,7 @@ class Scheduler:
         """One sweep. What fails is logged and tried again at the next."""
         self._try("execute_due", lambda: self._runtime.executor.execute_due())
         self._try("sweep", self._sweep)
+        self._try("messages", self._messages)
         if clock.monotonic() >= self._tidy_at:
             self._tidy_at = clock.monotonic() + _TIDY_EVERY
             self._try("tidy", self._tidy)
@@ -50,6 +52,11 @@ class Scheduler:
     def _tidy(self) -> None:
         with self._runtime.db.begin() as session:
             forget_old_answers(session)
+            forget_old_messages(session)
+
+    def _messages(self) -> None:
+        if self._runtime.deliverer().is_due():
+            self._bell.deliver()
 
     def _sweep(self) -> None:
         with self._runtime.db.read() as session:

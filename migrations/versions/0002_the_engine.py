@@ -36,7 +36,7 @@ def upgrade() -> None:
         "ix_effaced_outbox_corrections",
         "effaced_outbox",
         ["subject_hmac", "resolver"],
-        **where("corrections_sealed IS NOT NULL"),
+        **where("operation = 'rectify' AND status <> 'succeeded'"),
     )
     op.create_index("ix_effaced_requests_subject", "effaced_requests", ["subject_hmac"])
     with op.batch_alter_table("effaced_dead_letters") as batch:

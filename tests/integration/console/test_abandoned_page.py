@@ -10,6 +10,7 @@ from sqlalchemy import insert, select
 
 from effaced import clock
 from effaced.audit.tables import AuditEvent
+from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import ResolverError
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, new_id
@@ -217,3 +218,23 @@ def test_a_replay_that_ends_well_closes_the_letter_and_the_request(house: House,
     with house.runtime.db.read() as session:
         assert ref == ref_of(house, session.get_one(DeadLetter, letter).request_id)
     assert "Completed" in ada.get(f"/console/requests/{ref}").text
+
+
+def test_a_message_that_could_not_be_delivered_belongs_to_no_request_and_is_requeued(
+    house: House, ada: Visitor
+) -> None:
+    failure = Failure(
+        DeadLetterDomain.MESSAGE, None, None, "http_500", "attempts_exhausted", new_id(), "oncall", 8
+    )
+    with house.runtime.db.begin() as session:
+        record_failures(session, [failure])
+    with house.runtime.db.read() as session:
+        letter_id = session.scalars(select(DeadLetter.id)).one()
+    page = ada.get("/console/abandoned").text
+    assert "oncall" in page
+    assert "See to the target, then requeue." in page
+    assert "oncall" in ada.post("/console/abandoned/confirm", {"only": str(letter_id)}).text
+    done = ada.post("/console/abandoned/requeue", {"ids": str(letter_id), "reason": REASON})
+    assert "oncall" in done.text
+    with house.runtime.db.read() as session:
+        assert session.get_one(DeadLetter, letter_id).status is DeadLetterStatus.REPLAYING

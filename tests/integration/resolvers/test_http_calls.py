@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from effaced import clients
 from effaced.model import SubjectRef
-from effaced.resolvers import clients
 from effaced.resolvers.http import from_config
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import Registered, ResolverRegistry

@@ -67,3 +67,21 @@ def test_a_sweep_rings_although_a_crashed_drain_holds_its_ids(bell: RqBell, queu
     assert resolvers(queue) == []
     bell.sweep({"crm"})
     assert resolvers(queue) == ["crm"]
+
+
+def test_deliveries_do_not_pile_up_and_carry_nothing(bell: RqBell, queue: Queue) -> None:
+    with clock.pretend(NOON) as moving:
+        for _ in range(5):
+            bell.deliver()
+            moving.advance(timedelta(seconds=10))
+    (job,) = queue.get_jobs()
+    assert (job.func_name, job.args, job.kwargs) == ("effaced.worker.jobs.deliver", (), {})
+
+
+def test_a_delivery_is_rung_although_a_crashed_one_holds_its_id(bell: RqBell, queue: Queue) -> None:
+    with clock.pretend(NOON) as moving:
+        bell.deliver()
+        queue.connection.delete(queue.key)  # taken by a worker that died: its key stays
+        moving.advance(timedelta(seconds=10))
+        bell.deliver()
+    assert len(queue.get_job_ids()) == 1

@@ -135,6 +135,10 @@ CAST: list[tuple[events.Event, str]] = [
         events.ReadBackRequested(resolver="crm"),
         "crm is to be asked to erase, and looked at, once more.",
     ),
+    (
+        events.MessageRequeued(message_id=new_id(), target="oncall"),
+        "A message to oncall is to be sent again.",
+    ),
     (events.BulkRequeued(chosen=3, requeued=2), "Requeued 2 of 3 chosen dead letters."),
     (
         events.ErasureCompleted(operation=OutboxOperation.ERASE),

@@ -11,6 +11,8 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
@@ -18,6 +20,10 @@ from ssl import SSLContext
 from weakref import WeakKeyDictionary
 
 import httpx
+
+from effaced import clock
+
+RETRY_AFTER_CAP = timedelta(hours=24)
 
 
 @dataclass(slots=True)
@@ -58,6 +64,23 @@ async def http_client() -> AsyncIterator[httpx.AsyncClient]:
         await release()
 
 
+def retry_after(value: str | None) -> timedelta | None:
+    """A Retry-After header, in seconds or as a date, capped at a day; None if it says nothing."""
+    if value is None:
+        return None
+    value = value.strip()
+    if value.isascii() and value.isdecimal():
+        return min(timedelta(seconds=int(value[:9])), RETRY_AFTER_CAP)
+    try:
+        moment = parsedate_to_datetime(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        wait = moment - clock.now()
+    except (ValueError, OverflowError):
+        return None
+    return max(timedelta(0), min(wait, RETRY_AFTER_CAP))
+
+
 def _new_client() -> httpx.AsyncClient:
     _keep_urls_out_of_logs()
     return httpx.AsyncClient(
@@ -66,7 +89,7 @@ def _new_client() -> httpx.AsyncClient:
         # Cookies would carry something from one person's call into the next.
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         headers={"User-Agent": f"effaced/{version('effaced-platform')}", "Accept-Encoding": "identity"},
-        # How many calls are under way is already bounded, by each resolver's concurrency.
+        # How many calls are under way is already bounded, by whoever calls.
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
     )
 

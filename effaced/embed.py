@@ -1,0 +1,156 @@
+"""effaced inside an application of one's own: erase and correct in the application's own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy.orm import Session, sessionmaker
+
+from effaced import migrate
+from effaced.audit.sink import AuditSink
+from effaced.crypto import Keyring
+from effaced.datamap.load import load_map
+from effaced.datamap.model import DataMap
+from effaced.datamap.plan import ErasurePlan, plan_erasure
+from effaced.model import Correction, CorrectionValue, RequestKind, RequestStatus
+from effaced.requests.complete import complete_operations
+from effaced.requests.execute import Executor
+from effaced.requests.intake import receive
+from effaced.requests.tables import Request
+from effaced.resolvers.load import load_registry
+from effaced.resolvers.registry import ResolverRegistry
+from effaced.retries.policy import BackoffPolicy
+from effaced.saga.facade import Outbox
+from effaced.saga.runner import AbandonedHook, SagaRunner
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A request that was taken in: its id, the ref that people use, and how far it is."""
+
+    request_id: UUID
+    ref: str
+    status: RequestStatus
+
+
+class Effaced:
+    """One database, one data map, one list of systems. Made once, at start; any thread may use it.
+
+    `sessions` makes sessions on the database that holds the application's tables; effaced's own live
+    beside them. `keys` is what `effaced keys new` prints. `resolvers` is a registry, or a resolvers.yaml.
+    """
+
+    def __init__(
+        self,
+        sessions: sessionmaker[Session],
+        *,
+        keys: str,
+        datamap: str | Path,
+        resolvers: ResolverRegistry | str | Path,
+        audit_sink: AuditSink | None = None,
+    ) -> None:
+        self._sessions = sessions
+        self._keyring = Keyring.parse(keys)
+        self._datamap = datamap
+        self._resolvers = resolvers
+        self.outbox = Outbox(sessions, keyring=self._keyring, audit_sink=audit_sink)
+
+    def migrate(self) -> None:
+        """Make or update effaced's tables. The application's own are left alone."""
+        with self._sessions() as session:
+            migrate.upgrade(session.get_bind().engine.url.render_as_string(hide_password=False))
+
+    def erase(self, session: Session, subject_id: str, *, reason: str | None = None) -> Taken:
+        """Erase a person in the caller's transaction, and record every call that has to follow.
+
+        Nothing has happened until the caller commits, and nothing at all if it rolls back. Refused if
+        nobody has that id; Conflict if the database stands against it. A person who is being erased already
+        is answered with that request.
+        """
+        return self._take(session, RequestKind.ERASURE, subject_id, {}, reason)
+
+    def rectify(
+        self,
+        session: Session,
+        subject_id: str,
+        corrections: Mapping[str, CorrectionValue],
+        *,
+        reason: str | None = None,
+    ) -> Taken:
+        """Correct values, by category of the data map or by `table.column`, in the caller's transaction."""
+        return self._take(session, RequestKind.RECTIFICATION, subject_id, corrections, reason)
+
+    def _take(
+        self,
+        session: Session,
+        kind: RequestKind,
+        subject_id: str,
+        corrections: Mapping[str, CorrectionValue],
+        reason: str | None,
+    ) -> Taken:
+        session.flush()
+        intake = receive(
+            session,
+            self._keyring,
+            self.plan,
+            kind=kind,
+            subject_id=subject_id,
+            api_key=None,
+            corrections=[Correction(name, value) for name, value in corrections.items()],
+            approvals=0,
+            reason=reason,
+        )
+        request = intake.request
+        if not intake.duplicate:
+            self._executor.carry_out(session, request)
+            # The application's objects of the person are not as the database has them any more.
+            session.expire_all()
+        return Taken(request.id, request.ref, request.status)
+
+    def look_up(self, session: Session, request_id: UUID) -> Taken | None:
+        """How far a request is."""
+        request = session.get(Request, request_id, populate_existing=True)
+        return Taken(request.id, request.ref, request.status) if request else None
+
+    def runner(
+        self,
+        *,
+        max_attempts: int = 8,
+        batch_size: int = 50,
+        backoff: BackoffPolicy | None = None,
+        on_abandoned: AbandonedHook | None = None,
+    ) -> SagaRunner:
+        """What carries the recorded calls out: `await runner.run_once()`, as often as you like."""
+        return SagaRunner(
+            self.registry,
+            self.outbox,
+            max_attempts=max_attempts,
+            batch_size=batch_size,
+            backoff=backoff,
+            on_abandoned=on_abandoned,
+            on_operations_complete=complete_operations,
+        )
+
+    @cached_property
+    def datamap(self) -> DataMap:
+        return load_map(self._datamap)
+
+    @cached_property
+    def plan(self) -> ErasurePlan:
+        """The map, checked against the live database when first needed."""
+        with self._sessions() as session:
+            return plan_erasure(session.connection(), self.datamap)
+
+    @cached_property
+    def registry(self) -> ResolverRegistry:
+        if isinstance(self._resolvers, ResolverRegistry):
+            return self._resolvers
+        return load_registry(self._resolvers, refs=[each.kind for each in self.datamap.refs])
+
+    @cached_property
+    def _executor(self) -> Executor:
+        return Executor(self._sessions, self._keyring, self.plan, self.registry)

@@ -1,0 +1,69 @@
+"""What applications that embed effaced, and authors of resolvers, may rely on: docs/reference/library.md."""
+
+from effaced.audit.append import Record
+from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.crypto import Keyring, new_key
+from effaced.embed import Effaced, Taken
+from effaced.errors import ConfigurationError, Conflict, EffacedError, Refused, ResolverError
+from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef
+from effaced.resolvers.protocols import (
+    AlreadyAbsent,
+    AwaitsPerson,
+    CredentialsRefused,
+    Erased,
+    Limits,
+    Rectified,
+    RectifyingResolver,
+    Resolver,
+    Retained,
+    RetentionOnlyResolver,
+    Scheduled,
+    TransientFailure,
+    VerifyingResolver,
+)
+from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.retries.policy import BackoffPolicy
+from effaced.saga.facade import Outbox, OutboxEntry, SqlStatusCountsSource, StatusCountsSource
+from effaced.saga.runner import AbandonedHook, AbandonedSignal, SagaRunner
+
+__all__ = [
+    "AbandonedHook",
+    "AbandonedSignal",
+    "AlreadyAbsent",
+    "AuditSink",
+    "AwaitsPerson",
+    "BackoffPolicy",
+    "ConfigurationError",
+    "Conflict",
+    "Correction",
+    "CredentialsRefused",
+    "DatabaseAuditSink",
+    "Effaced",
+    "EffacedError",
+    "Erased",
+    "Keyring",
+    "Limits",
+    "Outbox",
+    "OutboxEntry",
+    "OutboxOperation",
+    "OutboxStatus",
+    "Record",
+    "Rectified",
+    "RectifyingResolver",
+    "Refused",
+    "Registered",
+    "Resolver",
+    "ResolverError",
+    "ResolverRegistry",
+    "Retained",
+    "RetentionOnlyResolver",
+    "SagaRunner",
+    "Scheduled",
+    "SqlStatusCountsSource",
+    "StatusCountsSource",
+    "SubjectRef",
+    "Taken",
+    "TransientFailure",
+    "VerifyingResolver",
+    "new_key",
+]

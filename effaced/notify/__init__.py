@@ -1,0 +1,1 @@
+"""Messages that must get out: rows first, delivery after."""

@@ -1,0 +1,103 @@
+"""Taking a due delivery, under a lease and a token; and knowing whether there is one.
+
+A claim is an attempt. Whoever is killed between sending and settling has used it up, and the message is
+sent again, under the same id, when the lease ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, literal, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.model import DeliveryStatus, NoticeType
+from effaced.notify.config import Targets
+from effaced.notify.tables import Delivery, Message
+
+# A literal: with a bound value a generic plan can't use the partial index.
+_PENDING = Delivery.status == literal(DeliveryStatus.PENDING, Delivery.status.type, literal_execute=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One delivery that is ours until the lease ends."""
+
+    id: UUID
+    message_id: UUID
+    target: str
+    attempts: int
+    token: int
+    claimed_at: datetime
+    aging_since: datetime
+    type: NoticeType
+    payload: dict[str, Any]
+    request_id: UUID | None
+    created_at: datetime
+
+
+def claim(session: Session, target: str, *, lease: timedelta) -> Claimed | None:
+    """Claim the target's delivery that has been due for longest."""
+    due = select(Delivery.id).where(Delivery.target == target, _PENDING, Delivery.gate <= clock.now())
+    return _take(session, due.order_by(Delivery.gate, Delivery.id), lease)
+
+
+def claim_of_removed(
+    session: Session, targets: Targets, *, older_than: datetime, lease: timedelta
+) -> Claimed | None:
+    """Claim a delivery whose target is in the file no longer and has not come back for so long."""
+    lost = select(Delivery.id).where(_of_removed(targets, older_than), Delivery.gate <= clock.now())
+    return _take(session, lost, lease)
+
+
+def is_due(session: Session, targets: Targets, *, max_age: timedelta) -> bool:
+    """Whether there is anything to fan out, to deliver or to give up. With no targets there never is."""
+    if not len(targets):
+        return False
+    now = clock.now()
+    looks: list[Select[Any]] = [
+        select(Message.id).where(Message.fanned_out_at.is_(None)),
+        *(
+            select(Delivery.id).where(Delivery.target == name, _PENDING, Delivery.gate <= now)
+            for name in sorted(targets.names)
+        ),
+        select(Delivery.id).where(_of_removed(targets, now - max_age), Delivery.gate <= now),
+    ]
+    return any(session.execute(look.limit(1)).first() is not None for look in looks)
+
+
+def _of_removed(targets: Targets, older_than: datetime) -> ColumnElement[bool]:
+    return _PENDING & Delivery.target.not_in(targets.names) & (Delivery.aging_since < older_than)
+
+
+def _take(session: Session, due: Select[Any], lease: timedelta) -> Claimed | None:
+    now = clock.now()
+    # Through a CTE, which is evaluated once: a plain subquery with SKIP LOCKED may be run for every row.
+    picked = due.limit(1).with_for_update(skip_locked=True).cte("picked")
+    taken = session.execute(
+        update(Delivery)
+        .where(Delivery.id.in_(select(picked.c.id)))
+        .execution_options(synchronize_session=False)
+        .values(attempts=Delivery.attempts + 1, token=Delivery.token + 1, gate=now + lease)
+        .returning(Delivery)
+    ).scalar_one_or_none()
+    if taken is None:
+        return None
+    message = session.get_one(Message, taken.message_id)
+    return Claimed(
+        id=taken.id,
+        message_id=message.id,
+        target=taken.target,
+        attempts=taken.attempts,
+        token=taken.token,
+        claimed_at=now,
+        aging_since=taken.aging_since,
+        type=message.type,
+        payload=message.payload,
+        request_id=message.request_id,
+        created_at=message.created_at,
+    )

@@ -1,0 +1,137 @@
+"""Delivering what is due: fan out, then for each target claim, send, settle, one message after the other.
+
+Targets don't wait for each other. The network lies between transactions: nothing is locked while
+somebody is being told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from effaced import clients, clock
+from effaced.db import Database
+from effaced.log import get_logger
+from effaced.notify.claim import Claimed, claim, claim_of_removed, is_due
+from effaced.notify.config import Targets
+from effaced.notify.fanout import fan_out
+from effaced.notify.settle import Outcome, Rules, settle
+from effaced.notify.target import NotDelivered, Outgoing, Target
+
+RefsOf = Callable[[Session, Iterable[UUID | None]], Mapping[UUID, str]]
+_log = get_logger(__name__)
+# A target that fails so often in a row is left alone until the next run: its other messages lose nothing.
+_FAILURES_IN_A_ROW = 3
+
+
+class Deliverer:
+    """Any number may run at once. `refs_of` tells the short names of requests."""
+
+    def __init__(self, targets: Targets, database: Database, rules: Rules, *, refs_of: RefsOf) -> None:
+        self._targets = targets
+        self._db = database
+        self._rules = rules
+        self._refs_of = refs_of
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Claim nothing more; what is being sent is finished."""
+        self._stopping = True
+
+    def is_due(self) -> bool:
+        with self._db.read() as session:
+            return is_due(session, self._targets, max_age=self._rules.max_age)
+
+    async def run(self, *, seconds: float | None = None) -> int:
+        """Deliver until nothing is due or `seconds` have passed; how many arrived.
+
+        With no targets nothing happens: messages wait for somebody who is configured.
+        """
+        if not len(self._targets):
+            return 0
+        until = None if seconds is None else clock.monotonic() + seconds
+        await asyncio.to_thread(self._prepare)
+        async with clients.http_client():
+            return sum(await asyncio.gather(*(self._serve(target, until) for target in self._targets)))
+
+    async def _serve(self, target: Target, until: float | None) -> int:
+        delivered = failed = 0
+        while failed < _FAILURES_IN_A_ROW and not self._is_over(until):
+            claimed = await asyncio.to_thread(self._claim, target.name)
+            if claimed is None:
+                break
+            outcome = await self._try(target, claimed)
+            await asyncio.to_thread(self._settle, claimed, outcome)
+            delivered, failed = (delivered + 1, 0) if outcome.delivered else (delivered, failed + 1)
+        return delivered
+
+    def _is_over(self, until: float | None) -> bool:
+        return self._stopping or (until is not None and clock.monotonic() >= until)
+
+    async def _try(self, target: Target, claimed: Claimed) -> Outcome:
+        if claimed.attempts > self._rules.max_attempts:
+            # Each earlier try has ended its process: nobody is left to have settled the last one.
+            return Outcome(delivered=False, error="interrupted", final=True)
+        message = await asyncio.to_thread(self._outgoing, claimed)
+        return await attempt(target, message)
+
+    # --- the database's part, in threads ---
+
+    def _prepare(self) -> None:
+        more = True
+        while more:
+            with self._db.begin() as session:
+                more = fan_out(session, self._targets) > 0
+        self._give_up_on_removed()
+
+    def _give_up_on_removed(self) -> None:
+        """A target that is gone may come back, so its messages wait; but not for ever."""
+        while True:
+            with self._db.begin() as session:
+                older = clock.now() - self._rules.max_age
+                lost = claim_of_removed(
+                    session, self._targets, older_than=older, lease=self._rules.backoff.lease
+                )
+                if lost is None:
+                    return
+                settle(
+                    session, lost, Outcome(delivered=False, error="target_removed", final=True), self._rules
+                )
+
+    def _claim(self, target: str) -> Claimed | None:
+        with self._db.begin() as session:
+            return claim(session, target, lease=self._rules.backoff.lease)
+
+    def _outgoing(self, claimed: Claimed) -> Outgoing:
+        with self._db.read() as session:
+            refs = self._refs_of(session, [claimed.request_id])
+        ref = refs.get(claimed.request_id) if claimed.request_id else None
+        return Outgoing(
+            claimed.message_id, claimed.type, claimed.created_at, claimed.payload, claimed.request_id, ref
+        )
+
+    def _settle(self, claimed: Claimed, outcome: Outcome) -> None:
+        with self._db.begin() as session:
+            counted = settle(session, claimed, outcome, self._rules)
+        if not counted:
+            _log.warning("late_delivery", delivery=claimed.id, target=claimed.target)
+
+
+async def attempt(target: Target, message: Outgoing) -> Outcome:
+    """Send once, and say how it went. Never raises: one message must not stop the others."""
+    began = clock.monotonic()
+    try:
+        sent = await target.send(message)
+        outcome = Outcome(delivered=True, error=sent.code, status_code=sent.status_code)
+    except NotDelivered as error:
+        outcome = Outcome(
+            delivered=False, error=error.code, status_code=error.status_code, retry_after=error.retry_after
+        )
+    except Exception as error:
+        _log.error("delivery_failed", target=target.name, error=type(error).__name__, exc_info=True)
+        outcome = Outcome(delivered=False, error=type(error).__name__)
+    return replace(outcome, latency_ms=round((clock.monotonic() - began) * 1000))

@@ -1,0 +1,63 @@
+"""What can be told, and what each notice may hold: ids, resolvers' names, class names, codes, counts.
+
+Built like the audit events: a notice that holds anything else does not come into being, so nothing
+personal can leave the house in a message by accident.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from effaced.audit.events import Code, Name, Payload
+from effaced.model import NoticeType, OutboxOperation
+
+
+class Notice(Payload):
+    """Base of all notices. `request_id` is the request it is about, if it is about one."""
+
+    type: ClassVar[NoticeType]
+    request_id: UUID | None = None
+
+
+class DeadLetterNotice(Notice):
+    """Something waits for a person. `again`: it had been requeued, and has failed once more."""
+
+    dead_letter_id: UUID
+    error: Code
+    code: Code | None = None
+    resolver: Name | None = None
+    entry_id: UUID | None = None
+    attempts: int
+    again: bool = False
+
+
+class EntryAbandoned(DeadLetterNotice):
+    type = NoticeType.ENTRY_ABANDONED
+
+
+class VerificationFailed(DeadLetterNotice):
+    type = NoticeType.VERIFICATION_FAILED
+
+
+class ExecutionFailed(DeadLetterNotice):
+    type = NoticeType.EXECUTION_FAILED
+
+
+class AttestationOverdue(DeadLetterNotice):
+    type = NoticeType.ATTESTATION_OVERDUE
+
+
+class ResolverPaused(Notice):
+    """Nothing more is sent to this resolver (`*`: to any); `code` says why."""
+
+    type = NoticeType.RESOLVER_PAUSED
+    resolver: Name
+    code: Code
+    until: datetime | None = None
+
+
+class RequestCompleted(Notice):
+    type = NoticeType.REQUEST_COMPLETED
+    operation: OutboxOperation

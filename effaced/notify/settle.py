@@ -1,0 +1,127 @@
+"""Writing down what a try at delivering came to, and giving up in the end, loudly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.model import DeliveryStatus
+from effaced.notify.claim import Claimed
+from effaced.notify.tables import Delivery, DeliveryAttempt
+from effaced.retries.policy import BackoffPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a try came to. `error` is a class name or a code; a reservation may go with a success."""
+
+    delivered: bool
+    error: str | None = None
+    status_code: int | None = None
+    retry_after: timedelta | None = None
+    latency_ms: int = 0
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undeliverable:
+    """A delivery that was given up, for whoever opens a dead letter."""
+
+    id: UUID
+    target: str
+    attempts: int
+    error: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When to try again, when to give up, and who is told of the end, in the same transaction."""
+
+    max_attempts: int
+    max_age: timedelta
+    backoff: BackoffPolicy
+    on_undeliverable: Callable[[Session, Undeliverable], None]
+    on_delivered: Callable[[Session, UUID], None]
+
+
+def settle(session: Session, claimed: Claimed, outcome: Outcome, rules: Rules) -> bool:
+    """Write the outcome down. Whoever comes after the lease and another claim changes nothing: False."""
+    now = clock.now()
+    wait = max(rules.backoff.delay(claimed.attempts), outcome.retry_after or timedelta(0))
+    code = None if outcome.delivered else _end(claimed, outcome, rules, wait)
+    status = DeliveryStatus.DELIVERED if outcome.delivered else DeliveryStatus.PENDING
+    status = DeliveryStatus.UNDELIVERABLE if code else status
+    ours = session.execute(
+        update(Delivery)
+        .where(
+            Delivery.id == claimed.id,
+            Delivery.token == claimed.token,
+            Delivery.status == DeliveryStatus.PENDING,
+        )
+        .values(
+            status=status,
+            gate=now + wait if status is DeliveryStatus.PENDING else now,
+            last_error=outcome.error,
+            status_code=outcome.status_code,
+            ended_at=None if status is DeliveryStatus.PENDING else now,
+        )
+        .returning(Delivery.id)
+    ).first()
+    if ours is None:
+        return False
+    session.execute(
+        insert(DeliveryAttempt).values(
+            delivery_id=claimed.id,
+            number=claimed.attempts,
+            at=claimed.claimed_at,
+            delivered=outcome.delivered,
+            status_code=outcome.status_code,
+            latency_ms=outcome.latency_ms,
+            error=outcome.error,
+        )
+    )
+    if code:
+        error = outcome.error or "NotDelivered"
+        rules.on_undeliverable(
+            session, Undeliverable(claimed.id, claimed.target, claimed.attempts, error, code)
+        )
+    elif outcome.delivered:
+        rules.on_delivered(session, claimed.id)
+    return True
+
+
+def requeue(session: Session, ids: Iterable[UUID]) -> list[tuple[UUID, str]]:
+    """Give undeliverable ones another full set of attempts; the message and the target of each.
+
+    Others are skipped: asking twice is fine.
+    """
+    locked = session.scalars(
+        select(Delivery.id)
+        .where(Delivery.id.in_(list(ids)), Delivery.status == DeliveryStatus.UNDELIVERABLE)
+        .order_by(Delivery.id)
+        .with_for_update()
+    )
+    now = clock.now()
+    flipped = session.execute(
+        update(Delivery)
+        .where(Delivery.id.in_(list(locked)))
+        .values(status=DeliveryStatus.PENDING, attempts=0, gate=now, aging_since=now, ended_at=None)
+        .returning(Delivery.message_id, Delivery.target)
+    )
+    return [(row.message_id, row.target) for row in flipped]
+
+
+def _end(claimed: Claimed, outcome: Outcome, rules: Rules, wait: timedelta) -> str | None:
+    """Why there is no further try, or None if there is one."""
+    if outcome.final:
+        return outcome.error
+    if claimed.attempts >= rules.max_attempts:
+        return "attempts_exhausted"
+    return "max_age" if clock.now() + wait > claimed.aging_since + rules.max_age else None

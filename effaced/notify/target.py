@@ -1,0 +1,82 @@
+"""What every target has, whatever its kind: a name, the notices it wants, and a way to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Protocol
+from uuid import UUID
+
+from pydantic import Field
+
+from effaced.errors import EffacedError
+from effaced.model import NoticeType
+from effaced.strict import Strict
+
+TEST = "notify.test"
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message on its way out. `facts` are the notice's fields, `ref` the request's short name."""
+
+    id: UUID
+    type: str
+    at: datetime
+    facts: Mapping[str, Any]
+    request_id: UUID | None = None
+    ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The other side has taken it. `code` is a reservation, e.g. that some recipients were refused."""
+
+    status_code: int | None = None
+    code: str | None = None
+
+
+class NotDelivered(EffacedError):
+    """The other side has not taken it, or has not said so in time. Class name and code are stored."""
+
+    def __init__(
+        self, code: str, *, status_code: int | None = None, retry_after: timedelta | None = None
+    ) -> None:
+        super().__init__(f"The message was not delivered ({code}).")
+        self.code = code
+        self.status_code = status_code
+        self.retry_after = retry_after
+
+
+class Common(Strict):
+    """What every target says. With no `events` a target gets what its kind is for."""
+
+    kind: str
+    events: Annotated[frozenset[NoticeType], Field(min_length=1)] | None = None
+    timeout: float = Field(default=10, gt=0, le=60, allow_inf_nan=False)
+
+
+class Target(Protocol):
+    """Somebody who is told."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def events(self) -> frozenset[NoticeType]: ...
+
+    @property
+    def timeout(self) -> timedelta: ...
+
+    @property
+    def where(self) -> str:
+        """Where it is, for people: nothing secret."""
+        ...
+
+    async def send(self, message: Outgoing) -> Sent:
+        """Hand the message over, or raise NotDelivered. May be called again with the same one."""
+        ...

@@ -1,0 +1,132 @@
+"""Messages as plain sentences, for people who answer for erasures and not for servers."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from effaced.model import NoticeType
+from effaced.notify.target import TEST, Outgoing
+
+Facts = Mapping[str, Any]
+_WIDTH = 76
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentences:
+    """A headline, what has happened, what to do."""
+
+    headline: Callable[[Facts], str]
+    happened: Callable[[Facts], str]
+    todo: str
+
+
+def _reason(facts: Facts) -> str:
+    known = [str(facts[name]) for name in ("error", "code") if facts.get(name)]
+    return f" ({', '.join(known)})" if known else ""
+
+
+def _tries(facts: Facts) -> str:
+    number = facts["attempts"]
+    return f"after {number:,} {'try' if number == 1 else 'tries'}"
+
+
+def _system(facts: Facts) -> str:
+    return str(facts.get("resolver", "another system"))
+
+
+def _unverified(facts: Facts) -> str:
+    name = _system(facts)
+    if facts["error"] == "StillPresent":
+        return f"{name} reported the data as erased, but when asked again it still had them."
+    return (
+        f"{name} reported the data as erased, but it could not be asked whether that is so{_reason(facts)}."
+    )
+
+
+def _paused(facts: Facts) -> str:
+    whom = "any system" if facts["resolver"] == "*" else _system(facts)
+    until = f" until {facts['until']}" if facts.get("until") else ""
+    return f"No more calls are made to {whom}{until} ({facts['code']})."
+
+
+_REQUEUE = "Somebody has to look at it: see to the cause, then requeue it on the Abandoned page."
+_ALL: dict[str, _Sentences] = {
+    NoticeType.ENTRY_ABANDONED: _Sentences(
+        lambda facts: f"the call to {_system(facts)} was given up",
+        lambda facts: (
+            f"The call to {_system(facts)} was given up {_tries(facts)}{_reason(facts)}."
+            " What that system holds about the person may still be there, and the request stays open."
+        ),
+        _REQUEUE,
+    ),
+    NoticeType.VERIFICATION_FAILED: _Sentences(
+        lambda facts: f"{_system(facts)} may still hold erased data",
+        _unverified,
+        "Somebody has to ask the vendor, then requeue it on the Abandoned page.",
+    ),
+    NoticeType.EXECUTION_FAILED: _Sentences(
+        lambda _facts: "the company's own database could not be changed",
+        lambda facts: (
+            f"The company's own database could not be changed{_reason(facts)}. Nothing was changed,"
+            " and no other system has been called."
+        ),
+        _REQUEUE,
+    ),
+    NoticeType.ATTESTATION_OVERDUE: _Sentences(
+        lambda facts: f"nobody has confirmed what was to be done by hand at {_system(facts)}",
+        lambda facts: (
+            f"What has to be done by hand at {_system(facts)} was not confirmed in time{_reason(facts)}."
+        ),
+        "Somebody has to do it and to say so in the console.",
+    ),
+    NoticeType.RESOLVER_PAUSED: _Sentences(
+        lambda facts: "all calls are paused" if facts["resolver"] == "*" else f"{_system(facts)} is paused",
+        _paused,
+        "What is due there waits. Somebody has to see to the cause, then let it go on.",
+    ),
+    NoticeType.REQUEST_COMPLETED: _Sentences(
+        lambda _facts: "a request is completed",
+        lambda _facts: "Everything that the request asked for has been done.",
+        "There is nothing to do.",
+    ),
+    TEST: _Sentences(
+        lambda _facts: "a test message",
+        lambda _facts: "Somebody has tried out whether messages arrive here. This one has.",
+        "There is nothing to do.",
+    ),
+}
+
+
+def subject(message: Outgoing) -> str:
+    """One line, whatever the names in it hold."""
+    about = f" ({message.ref})" if message.ref else ""
+    return " ".join(f"effaced: {_ALL[message.type].headline(message.facts)}{about}".split())
+
+
+def text(message: Outgoing, public_url: str | None) -> str:
+    """The whole message, with a link to the console if it is known where that is."""
+    told = _ALL[message.type]
+    again = " It had been requeued before and has failed again." if message.facts.get("again") else ""
+    paragraphs = [
+        " ".join(f"{told.happened(message.facts)}{again}".split()),
+        told.todo,
+        f"Request: {message.ref}" if message.ref else "",
+        _link(message, public_url),
+        f"{message.type}, {message.at:%Y-%m-%d %H:%M} UTC, message {message.id}",
+    ]
+    return "\n\n".join(_fold(paragraph) for paragraph in paragraphs if paragraph) + "\n"
+
+
+def _link(message: Outgoing, public_url: str | None) -> str:
+    if public_url is None:
+        return ""
+    page = f"requests/{quote(message.ref, safe='')}" if message.ref else ""
+    return f"{public_url.rstrip('/')}/console/{page}"
+
+
+def _fold(paragraph: str) -> str:
+    return textwrap.fill(paragraph, _WIDTH, break_long_words=False, break_on_hyphens=False)

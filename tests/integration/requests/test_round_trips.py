@@ -1,0 +1,86 @@
+"""What an execution costs between effaced and the database, counted on the wire."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from round_trips import relayed
+from sqlalchemy import text
+
+from effaced.crypto import Keyring, new_key
+from effaced.datamap.load import load_map
+from effaced.datamap.plan import plan_erasure
+from effaced.db import Database
+from effaced.model import RequestKind, RequestStatus
+from effaced.requests.execute import Executor
+from effaced.requests.intake import receive
+from effaced.requests.tables import Request
+from effaced.resolvers.noop import NoopResolver
+from effaced.resolvers.registry import Registered, ResolverRegistry
+
+MAP = """
+version: 1
+subject: {table: people, key: id}
+refs: {person: {column: id}}
+tables:
+  people: {columns: {id: delete, email: delete}}
+  orders: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete}}
+  letters: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete}}
+"""
+
+
+def test_three_tables_and_four_systems_take_at_most_five_and_one_commit(
+    migrated_postgres_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "map.yaml").write_text(MAP)
+    keyring = Keyring.parse(new_key())
+    registry = ResolverRegistry(
+        tuple(Registered(name, "person", NoopResolver()) for name in ("crm", "mail", "pay", "files"))
+    )
+    direct = Database(migrated_postgres_url)
+    with direct.begin() as session:
+        session.execute(text("CREATE TABLE people (id integer PRIMARY KEY, email text)"))
+        for name in ("orders", "letters"):
+            session.execute(
+                text(f"CREATE TABLE {name} (id serial PRIMARY KEY, person int REFERENCES people)")
+            )
+        session.execute(
+            text("INSERT INTO people SELECT n, n || '@people.example' FROM generate_series(1, 2) n")
+        )
+        session.execute(text("INSERT INTO orders (person) SELECT 1 FROM generate_series(1, 50)"))
+        session.execute(text("INSERT INTO letters (person) SELECT 2 FROM generate_series(1, 50)"))
+    with direct.read() as session:
+        plan = plan_erasure(session.connection(), load_map(tmp_path / "map.yaml"))
+
+    def ask(person: str) -> Request:
+        with direct.begin() as session:
+            return receive(
+                session,
+                keyring,
+                plan,
+                kind=RequestKind.ERASURE,
+                subject_id=person,
+                api_key=None,
+                approvals=0,
+            ).request
+
+    first, second = ask("1"), ask("2")
+    with relayed(migrated_postgres_url) as (url, relay):
+        database = Database(url)
+        executor = Executor(database, keyring, plan, registry)
+        assert executor.execute_now(first.id)
+        relay.trips.clear()
+        relay._counting = False  # the connection is warm now
+        assert executor.execute_now(second.id)
+        database.dispose()
+        *working, last = [trip for trip in relay.trips if not trip.startswith(b"X")]
+    assert b"COMMIT" in last
+    assert len(working) <= 5, [trip[:60] for trip in working]
+    with direct.read() as session:
+        counts = [
+            session.scalar(text(f"SELECT count(*) FROM {name}"))
+            for name in ("people", "orders", "letters", "effaced_outbox")
+        ]
+        assert counts == [0, 0, 0, 8]
+        assert session.get_one(Request, second.id).status is RequestStatus.RUNNING
+    direct.dispose()

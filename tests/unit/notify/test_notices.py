@@ -1,0 +1,82 @@
+"""A notice takes ids, words and counts, and nothing else; and each is told in plain words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import ValidationError
+
+from effaced.model import NoticeType, OutboxOperation, new_id
+from effaced.notify import notices, words
+from effaced.notify.notices import Notice
+from effaced.notify.target import TEST, Outgoing
+
+LETTER = {"dead_letter_id": new_id(), "error": "Rejected", "resolver": "crm", "attempts": 1}
+CAST: list[tuple[Notice, str]] = [
+    (notices.EntryAbandoned(**LETTER), "The call to crm was given up after 1 try (Rejected)."),
+    (
+        notices.VerificationFailed(**LETTER | {"error": "StillPresent"}),
+        "crm reported the data as erased, but when asked again it still had them.",
+    ),
+    (
+        notices.VerificationFailed(**LETTER | {"error": "ReadBackNotPossible"}),
+        "crm reported the data as erased, but it could not be asked whether that is so",
+    ),
+    (
+        notices.ExecutionFailed(dead_letter_id=new_id(), error="IntegrityError", attempts=1),
+        "The company's own database could not be changed (IntegrityError). Nothing was changed,",
+    ),
+    (
+        notices.AttestationOverdue(**LETTER),
+        "What has to be done by hand at crm was not confirmed in time (Rejected).",
+    ),
+    (
+        notices.ResolverPaused(resolver="crm", code="credentials_refused"),
+        "No more calls are made to crm (credentials_refused).",
+    ),
+    (notices.ResolverPaused(resolver="*", code="by_hand"), "No more calls are made to any system (by_hand)."),
+    (
+        notices.RequestCompleted(operation=OutboxOperation.ERASE),
+        "Everything that the request asked for has been done.",
+    ),
+]
+
+
+def outgoing(notice: Notice) -> Outgoing:
+    facts = notice.model_dump(mode="json", exclude_none=True, exclude={"request_id"})
+    return Outgoing(new_id(), notice.type, datetime(2026, 3, 2, tzinfo=UTC), facts, None, "ER-7")
+
+
+@pytest.mark.parametrize(("notice", "sentence"), CAST, ids=lambda value: getattr(value, "type", ""))
+def test_is_told_in_plain_words(notice: Notice, sentence: str) -> None:
+    message = outgoing(notice)
+    assert sentence in " ".join(words.text(message, None).split())
+    assert words.subject(message).startswith("effaced: ")
+    assert words.subject(message).endswith("(ER-7)")
+
+
+def test_every_type_has_an_example_here() -> None:
+    assert {notice.type for notice, _ in CAST} == set(NoticeType)
+
+
+def test_a_test_message_says_that_it_is_one() -> None:
+    message = Outgoing(new_id(), TEST, datetime(2026, 3, 2, tzinfo=UTC), {})
+    assert words.subject(message) == "effaced: a test message"
+
+
+@pytest.mark.parametrize("annotation", [str, dict, object, list[str], str | None, bytes, float])
+def test_a_notice_with_room_for_anything_cannot_be_declared(annotation: object) -> None:
+    with pytest.raises(TypeError, match="can't hold"):
+        type("Loose", (Notice,), {"__annotations__": {"detail": annotation}, "__module__": __name__})
+
+
+@pytest.mark.parametrize("text", ["anna@people.example", "could not find Anna", "", "x" * 256])
+def test_an_error_is_a_class_name_and_no_message(text: str) -> None:
+    with pytest.raises(ValidationError):
+        notices.EntryAbandoned(**LETTER | {"error": text})
+
+
+def test_unknown_fields_are_refused() -> None:
+    with pytest.raises(ValidationError):
+        notices.EntryAbandoned(**LETTER, email="anna@people.example")
