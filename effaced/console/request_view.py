@@ -162,6 +162,8 @@ def _external(request: Request, calls: tuple[CallView, ...], letters: tuple[Dead
 
 
 def _verified(request: Request, entries: tuple[EntryLine, ...]) -> Step:
+    if request.kind is RequestKind.RECTIFICATION:
+        return Step("Verified", "eye", "none", "corrections are not read back")
     by = {outcome: sum(1 for entry in entries if entry.verification is outcome) for outcome in Verification}
     told = ", ".join(
         f"{number} {word}"

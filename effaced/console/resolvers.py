@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
 from effaced.console.urls import not_allowed, word_arg
-from effaced.errors import Conflict, Refused
+from effaced.errors import Conflict, Problem, Refused
 from effaced.outbox.flow import ALL
 from effaced.requests import steer
 from effaced.requests.systems import all_paused, systems
@@ -34,6 +34,7 @@ class Typed:
     reason: str
     hours: str
     error: str
+    field: str
 
 
 @blueprint.get("/resolvers")
@@ -56,7 +57,7 @@ def pause() -> Response:
                 hours=_hours(hours),
             )
     except Refused as error:
-        return _page(Typed(name, request.form.get("reason", ""), hours, error.message))
+        return _page(_typed(name, error))
     except Conflict as error:
         return _done(error.message, tone="warn")
     return _done("Everything is paused." if name == ALL else f"{name} is paused.")
@@ -69,7 +70,7 @@ def resume() -> Response:
         with runtime().db.begin() as session:
             steer.resume(session, runtime().keyring, name, actor=me().actor, reason=reason)
     except Refused as error:
-        return _page(Typed(name, reason, "", error.message))
+        return _page(_typed(name, error))
     except Conflict as error:
         return _done(error.message, tone="warn")
     return _done("Everything is resumed." if name == ALL else f"{name} is called again.")
@@ -91,7 +92,13 @@ def _hours(text: str) -> float | None:
     try:
         return float(text.replace(",", "."))
     except ValueError:
-        raise Refused("The hours of a pause must be a number.") from None
+        said = Problem("hours", "must be a number")
+        raise Refused("The hours of a pause must be a number.", problems=[said]) from None
+
+
+def _typed(name: str, error: Refused) -> Typed:
+    form = request.form
+    return Typed(name, form.get("reason", ""), form.get("hours", ""), error.message, error.problems[0].where)
 
 
 def _page(typed: Typed | None = None) -> Page:

@@ -16,6 +16,7 @@ from effaced.audit.notes import read_notes
 from effaced.audit.read import AuditLine, last_events_of
 from effaced.audit.tables import Note
 from effaced.console import times
+from effaced.console.current import by_hand
 from effaced.console.glossary import tell
 from effaced.console.words import label
 from effaced.crypto import Keyring
@@ -50,7 +51,9 @@ class Timeline:
 def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUID) -> Timeline:
     """The last 300 events and tries, oldest first."""
     events = last_events_of(session, request_id, limit=MOST + 1)
-    attempts = last_attempts_of(session, request_id, limit=MOST + 1)
+    # What a person does by hand was never tried; its event says that somebody is waited for.
+    tries = last_attempts_of(session, request_id, limit=MOST + 1)
+    attempts = [line for line in tries if line.resolver not in by_hand()]
     remarks = list(session.scalars(select(Note).where(Note.request_id == request_id)))
     noted = _notes_of(events, remarks)
     texts = read_notes(session, keyring, [*noted.values(), *(note.id for note in remarks)])

@@ -90,6 +90,13 @@ def test_a_rectify_block_makes_it_correct_those_categories_and_no_others(write):
     assert (crm.rectifies, crm.fields) == (True, frozenset({"email", "name"}))
 
 
+def test_what_a_system_holds_can_be_said_without_being_able_to_correct_it(write):
+    assert load_registry(write(http())).get("crm").fields is None
+    assert load_registry(write(http("    holds: []\n"))).get("crm").fields == frozenset()
+    extra = '    holds: [phone]\n    rectify: {path: "/p/{ref}", fields: {email: mail}}\n'
+    assert load_registry(write(http(extra))).get("crm").fields == frozenset({"email", "phone"})
+
+
 def test_a_system_that_only_expires_needs_no_erase(write):
     text = """\
 version: 1
