@@ -19,6 +19,7 @@ from effaced.resolvers.protocols import Limits
 from effaced.testing import (
     RectifyingConformance,
     ResolverConformance,
+    RetentionOnlyConformance,
     SchedulingConformance,
     VerifyingConformance,
 )
@@ -168,3 +169,18 @@ class TestScheduled(VendorHooks, VerifyingConformance, SchedulingConformance):
 
     def pass_horizon(self, ref: SubjectRef, until: datetime) -> None:
         self.clock.advance(until - clock.now())
+
+
+class TestExpiring(VendorHooks, VerifyingConformance, RetentionOnlyConformance):
+    """With a system that can't be told to delete and forgets by itself."""
+
+    vendor = "crm"
+    config: ClassVar = {
+        "expires": {"within_days": 30},
+        "verify": {"path": "/contacts/{ref}", "absent": [404], "present": [200]},
+    }
+
+    def pass_horizon(self, ref: SubjectRef, until: datetime) -> None:
+        self.vendors.store.delete(self.vendor, [ref.value])
+
+    test_the_key_reaches_the_system = None  # nothing is told, only asked: there is no key to pass on
