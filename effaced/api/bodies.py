@@ -7,13 +7,22 @@ import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from flask import Request
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from effaced.api.problems import MALFORMED, TOO_LARGE, ApiProblem
 from effaced.audit.notes import LONGEST
 from effaced.errors import Problem, Refused
+from effaced.model import CorrectionValue
 
 B = TypeVar("B", bound="Body")
 # Unknown fields are named in the answer; only what looks like a name is.
@@ -47,7 +56,19 @@ class SubjectBody(Body):
     id: Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-Value = Annotated[str, StringConstraints(max_length=LONGEST_VALUE)] | bool | int | float | None
+def _value(value: object) -> CorrectionValue:
+    """A plain value, small enough to be kept. One answer for whatever else it may be."""
+    if isinstance(value, str):
+        if len(value) > LONGEST_VALUE:
+            raise PydanticCustomError("value", f"must have at most {LONGEST_VALUE} characters")
+    elif isinstance(value, int | float) and not abs(value) < 2**63:
+        raise PydanticCustomError("value", "must be a number of at most 64 bits; send a longer one as a text")
+    elif value is not None and not isinstance(value, bool | int | float):
+        raise PydanticCustomError("value", "must be a text, a number, true, false or null")
+    return value
+
+
+Value = Annotated[Any, AfterValidator(_value)]
 
 
 class RequestBody(Body):
@@ -55,7 +76,9 @@ class RequestBody(Body):
 
     kind: Literal["erasure", "rectification"]
     subject: SubjectBody
-    corrections: Annotated[dict[str, Value], Field(min_length=1, max_length=MOST_CORRECTIONS)] | None = None
+    corrections: Annotated[dict[str, Value], Field(min_length=1, max_length=MOST_CORRECTIONS)] | None = Field(
+        default=None, repr=False
+    )
     reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
 
     @model_validator(mode="after")
@@ -89,7 +112,7 @@ def _refuse_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """JSON lets a name stand twice and the last one win: not where it decides who is erased."""
     names = [name for name, _ in pairs]
     if twins := sorted({name for name in names if names.count(name) > 1}):
-        said = [Problem(name, "is there twice") for name in twins]
+        said = [Problem(_shown(name), "is there twice") for name in twins]
         raise Refused("The body is not as it must be.", problems=said)
     return dict(pairs)
 
@@ -115,6 +138,8 @@ def _problem(detail: ErrorDetails) -> Problem:
     context: dict[str, Any] = detail.get("ctx", {})
     if detail["type"].startswith("corrections_"):
         return Problem("corrections", detail["msg"])
+    if detail["type"] == "value":
+        return Problem(".".join(_shown(part) for part in detail["loc"]), detail["msg"])
     message = _MESSAGES.get(detail["type"], "is not valid").format(**context)
     return Problem(".".join(_shown(part) for part in detail["loc"]) or "body", message)
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.read import last_events_of
 from effaced.model import OutboxStatus
-from effaced.outbox.read import EntryLine, entries_of
+from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation
 from effaced.requests.tables import Request
 
@@ -39,9 +39,15 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
 def full(session: Session, request: Request) -> dict[str, Any]:
     """The request with its external calls and its last events, oldest first."""
     events = last_events_of(session, request.id, limit=EVENTS_SHOWN)
+    entries = entries_of(session, request.id)
     return {
         **brief(session, request),
-        "entries": [_entry(entry) for entry in entries_of(session, request.id)],
+        # Completed says that every call has succeeded; only this says what looking again has shown.
+        "verification": {
+            outcome.value: sum(entry.verification is outcome for entry in entries)
+            for outcome in VERIFICATION_ORDER
+        },
+        "entries": [_entry(entry) for entry in entries],
         "events": [{"type": event.type, "at": moment(event.at)} for event in events],
     }
 
@@ -64,6 +70,8 @@ def _entry(entry: EntryLine) -> dict[str, Any]:
         "operation": entry.operation.value,
         "status": entry.status.value,
         "outcome": entry.outcome and entry.outcome.value,
+        "corrections": entry.fields or [],
+        "waits_for": entry.waits_for or [],
         "attempts": entry.attempts,
         # In flight the gate is the lease, which is nobody's business outside.
         "next_attempt_at": moment(entry.gate) if entry.status in _WAITING else None,

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sqlalchemy.orm import Session
 
 from effaced.config import Settings
+from effaced.db import Database
 from effaced.errors import NotFound
+from effaced.outbox.flow import ALL
+from effaced.requests import steer
+from effaced.requests.systems import Paused, System, all_paused, systems
 from effaced.resolvers.check import Checked, Finding, check_all
 from effaced.resolvers.load import load_registry
-from effaced.resolvers.protocols import RectifyingResolver, RetentionOnlyResolver, VerifyingResolver
+from effaced.resolvers.manual import KIND as MANUAL
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.resolvers.settings import suggest
 from effaced.runtime import Runtime
@@ -27,22 +35,66 @@ def resolver() -> None:
 
 
 @resolver.command("list")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj
-def list_resolvers(settings: Settings) -> None:
-    """Show every configured resolver and what it can do."""
+def list_resolvers(settings: Settings, as_json: bool) -> None:
+    """Show every resolver: what it can do, what waits for it, and whether it is paused."""
     registry = load_registry(settings.resolvers)
-    if not len(registry):
+    database = Database(settings.database_url)
+    try:
+        with database.read() as session:
+            found = systems(session, registry, settings.keyring)
+            everything = all_paused(session, settings.keyring).get(ALL)
+    finally:
+        database.dispose()
+    if as_json:
+        click.echo(json.dumps([_plain(each, everything) for each in found], indent=2))
+        return
+    if everything:
+        click.echo(f"Everything is paused: {_pause(everything)}")
+    if not found:
         click.echo(f"No resolvers in {settings.resolvers}: erasures end with the company's own database.")
         return
-    table = Table("name", "kind", "reference", "can", "timeout", "at once", "per second")
-    for each in registry:
-        limits = each.limits
-        rate = "-" if limits.rate_per_second is None else f"{limits.rate_per_second:g}"
-        timeout = f"{limits.timeout.total_seconds():g} s"
-        table.add_row(
-            each.name, each.kind, each.ref, _abilities(each), timeout, str(limits.concurrency), rate
-        )
+    table = Table("name", "kind", "can", "waiting", "in flight", "parked", "abandoned", "paused")
+    for each in found:
+        numbers = [str(number) for number in (each.waiting, each.in_flight, each.parked, each.abandoned)]
+        # Text, not markup: square brackets in a reason are just that.
+        paused = Text(_pause(each.paused) if each.paused else "-", style="yellow" if each.paused else "")
+        table.add_row(Text(each.name), each.kind, _abilities(each.registered), *numbers, paused)
     Console().print(table)
+
+
+_NAME = click.argument("name", required=False)
+_ALL = click.option("--all", "everything", is_flag=True, help="All resolvers, present and future.")
+
+
+@resolver.command("pause")
+@_NAME
+@_ALL
+@click.option("--reason", required=True, help="Why; it is kept in the audit trail's notes.")
+@click.option("--hours", type=float, help="For how long; without it until `effaced resolver resume`.")
+@click.pass_obj
+def pause_resolver(
+    settings: Settings, name: str | None, everything: bool, reason: str, hours: float | None
+) -> None:
+    """Have nothing more called. What waits keeps its attempts; what is in flight is finished."""
+    chosen = _chosen(settings, name, everything)
+    with _writing(settings) as session:
+        steer.pause(session, settings.keyring, chosen, actor="cli", reason=reason, hours=hours)
+    click.echo("Paused.")
+
+
+@resolver.command("resume")
+@_NAME
+@_ALL
+@click.option("--reason", required=True, help="What has changed; it is kept in the audit trail's notes.")
+@click.pass_obj
+def resume_resolver(settings: Settings, name: str | None, everything: bool, reason: str) -> None:
+    """Have it called again. The scheduler's next sweep brings the work back."""
+    chosen = _chosen(settings, name, everything, known=False)
+    with _writing(settings) as session:
+        steer.resume(session, settings.keyring, chosen, actor="cli", reason=reason)
+    click.echo("Resumed.")
 
 
 @resolver.command()
@@ -92,11 +144,69 @@ def _table(checked: list[Checked]) -> Table:
     return table
 
 
-def _abilities(each: Registered) -> str:
+@contextmanager
+def _writing(settings: Settings) -> Iterator[Session]:
+    database = Database(settings.database_url)
+    try:
+        with database.begin() as session:
+            yield session
+    finally:
+        database.dispose()
+
+
+def _chosen(settings: Settings, name: str | None, everything: bool, *, known: bool = True) -> str:
+    """The resolver that was named, or `*`. One that is gone from the file can still be resumed."""
+    if (name is None) != everything:
+        raise click.UsageError("Name one resolver, or say --all.")
+    if name is None:
+        return ALL
+    if known:
+        _refuse_unknown(load_registry(settings.resolvers), (name,))
+    return name
+
+
+def _pause(paused: Paused) -> str:
+    until = f", until {paused.until:%Y-%m-%d %H:%M} UTC" if paused.until else ""
+    why = paused.reason or paused.code.replace("_", " ")
+    return f"since {paused.since:%Y-%m-%d %H:%M} UTC{until}, by {paused.by}: {why}"
+
+
+def _plain(each: System, everything: Paused | None) -> dict[str, object]:
+    paused = each.paused or everything
+    limits = each.registered.limits if each.registered else None
+    return {
+        "name": each.name,
+        "kind": each.kind,
+        "reference": each.registered.ref if each.registered else None,
+        "can": _abilities(each.registered).split(", ") if each.registered else [],
+        "after": list(each.registered.after) if each.registered else [],
+        "timeout_seconds": limits.timeout.total_seconds() if limits else None,
+        "concurrency": limits.concurrency if limits else None,
+        "rate_per_second": limits.rate_per_second if limits else None,
+        "waiting": each.waiting,
+        "in_flight": each.in_flight,
+        "parked": each.parked,
+        "abandoned": each.abandoned,
+        "paused": paused
+        and {
+            "all": paused.resolver == ALL,
+            "since": paused.since.isoformat(),
+            "until": paused.until.isoformat() if paused.until else None,
+            "by": paused.by,
+            "code": paused.code,
+            "reason": paused.reason,
+        },
+    }
+
+
+def _abilities(each: Registered | None) -> str:
+    if each is None:
+        return "-"
     abilities = {
-        "erase": not isinstance(each.resolver, RetentionOnlyResolver),
-        "expire": isinstance(each.resolver, RetentionOnlyResolver),
-        "rectify": isinstance(each.resolver, RectifyingResolver),
-        "verify": isinstance(each.resolver, VerifyingResolver),
+        "by hand": each.kind == MANUAL,
+        "erase": not each.retention_only,
+        "expire": each.retention_only and each.kind != MANUAL,
+        "rectify": each.rectifies and each.kind != MANUAL,
+        "verify": each.verifies,
     }
     return ", ".join(name for name, can in abilities.items() if can)

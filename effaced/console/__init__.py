@@ -7,6 +7,7 @@ from flask import Blueprint, Flask
 from effaced.console import (
     abandoned,
     audit,
+    call,
     errors,
     filters,
     guard,
@@ -14,13 +15,26 @@ from effaced.console import (
     overview,
     request,
     requests,
+    resolvers,
     scheduled,
     sign_in,
     theme,
     verified,
 )
 
-PAGES = (sign_in, theme, overview, requests, request, abandoned, scheduled, verified, audit)
+PAGES = (
+    sign_in,
+    theme,
+    overview,
+    requests,
+    request,
+    call,
+    abandoned,
+    scheduled,
+    verified,
+    resolvers,
+    audit,
+)
 
 
 def register(app: Flask) -> None:

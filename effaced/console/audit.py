@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response as BaseResponse
 
 from effaced import clock
+from effaced.accounts.actors import all_actors, names_of
 from effaced.audit.events import TYPES
 from effaced.audit.export import Format, export
 from effaced.audit.read import AuditFilter, AuditLine, list_events
 from effaced.console import times
-from effaced.console.actors import all_actors, names_of
 from effaced.console.current import me, runtime
 from effaced.console.glossary import tell
 from effaced.console.guard import reading

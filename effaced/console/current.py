@@ -12,6 +12,7 @@ from flask_login import current_user
 
 from effaced import clock
 from effaced.model import Role
+from effaced.requests.systems import done_by_hand
 from effaced.runtime import Runtime
 
 
@@ -43,6 +44,11 @@ class SignedIn:
 
 def runtime() -> Runtime:
     return cast(Runtime, current_app.extensions["effaced"])
+
+
+def by_hand() -> frozenset[str]:
+    """The systems where a person does the work and attests it."""
+    return done_by_hand(runtime().registry)
 
 
 def local_now() -> datetime:

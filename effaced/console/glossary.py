@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from effaced.console.words import label
-from effaced.model import DeadLetterDomain, RequestKind, Role, StepOutcome
+from effaced.model import DeadLetterDomain, OutboxOperation, RequestKind, Role, StepOutcome
 
 Payload = Mapping[str, Any]
 Moment = Callable[[datetime], str]
@@ -29,6 +29,56 @@ def _rows(payload: Payload) -> str:
     calls = payload["external_calls"]
     own = f"Own database changed: {_count(rows, 'row')} in {_count(len(tables), 'table')}"
     return f"{own}. {_count(calls, 'external call')} queued."
+
+
+def _corrected(payload: Payload) -> str:
+    """Which fields, in how many rows; never a value."""
+    rows = sum(table["rows"] for table in payload["tables"])
+    own = f"Own database corrected ({', '.join(payload['fields'])}): {_count(rows, 'row')} changed"
+    return f"{own}. {_count(payload['external_calls'], 'external call')} queued."
+
+
+def _abandoned(payload: Payload) -> str:
+    if payload.get("superseded_by"):
+        return f"{payload['resolver']} was not called: a later request has overtaken the correction."
+    return f"{payload['resolver']} was abandoned {_tries(payload)} ({payload['error']}, {payload['code']})."
+
+
+def _rectified(payload: Payload) -> str:
+    superseded = payload.get("superseded", 0)
+    if not superseded:
+        return "Completed: every external call has succeeded."
+    return f"Completed: {_count(superseded, 'call')} overtaken by a later request, the others succeeded."
+
+
+def _by_hand(payload: Payload, moment: Moment) -> str:
+    what = "erase" if payload["operation"] == OutboxOperation.ERASE else "correct"
+    return (
+        f"{payload['resolver']} waits for a person to {what} the data there and to attest it "
+        f"by {moment(datetime.fromisoformat(payload['by']))}."
+    )
+
+
+def _attested(payload: Payload) -> str:
+    what = "erased" if payload["operation"] == OutboxOperation.ERASE else "corrected"
+    before = f" It had been abandoned ({payload['prior_error']})." if payload.get("prior_error") else ""
+    return f"{payload['resolver']} was {what} by hand, on a person's word.{before}"
+
+
+def _everything(payload: Payload) -> str:
+    return "Everything" if payload["resolver"] == "*" else payload["resolver"]
+
+
+_PAUSES = {
+    "officer": "was paused",
+    "credentials_refused": "was paused by itself: it refused our credentials",
+}
+
+
+def _paused(payload: Payload, moment: Moment) -> str:
+    how = _PAUSES.get(payload["code"], f"was paused ({payload['code']})")
+    until = f" Until {moment(datetime.fromisoformat(payload['until']))}." if payload.get("until") else ""
+    return f"{_everything(payload)} {how}. Nothing more is called; what waits loses no tries.{until}"
 
 
 def _count(number: int, one: str) -> str:
@@ -86,6 +136,10 @@ GLOSSARY: dict[str, Sentence] = {
         "good", "user", lambda p, _m: f"Approved ({p['approvals_given']} of {p['approvals_needed']})."
     ),
     "LOCAL_ERASURE_EXECUTED": Sentence("good", "database", lambda p, _m: _rows(p)),
+    "LOCAL_RECTIFICATION_EXECUTED": Sentence("good", "database", lambda p, _m: _corrected(p)),
+    "REQUEST_SUPERSEDED": Sentence(
+        "quiet", "cross", lambda _p, _m: "Closed: the person was erased, so nothing is left to correct."
+    ),
     "LOCAL_EXECUTION_FAILED": Sentence(
         "bad", "alert", lambda p, _m: f"Changing the own database failed ({p['error']}), {_tries(p)}."
     ),
@@ -93,10 +147,15 @@ GLOSSARY: dict[str, Sentence] = {
         "info", "cycle", lambda _p, _m: "The change of the own database is to be tried again."
     ),
     "ERASURE_STEP_SUCCEEDED": Sentence("good", "check", lambda p, _m: f"{p['resolver']} {_outcome(p)}."),
-    "ERASURE_STEP_FAILED": Sentence(
-        "bad",
-        "cross",
-        lambda p, _m: f"{p['resolver']} was abandoned {_tries(p)} ({p['error']}, {p['code']}).",
+    "ERASURE_STEP_FAILED": Sentence("bad", "cross", lambda p, _m: _abandoned(p)),
+    "RECTIFICATION_STEP_SUCCEEDED": Sentence(
+        "good", "check", lambda p, _m: f"{p['resolver']} {_outcome(p).replace('to erase', 'to correct')}."
+    ),
+    "RECTIFICATION_STEP_FAILED": Sentence("bad", "cross", lambda p, _m: _abandoned(p)),
+    "STEP_ATTESTED": Sentence("good", "user", lambda p, _m: _attested(p)),
+    "ATTESTATION_AWAITED": Sentence("warn", "user", _by_hand),
+    "REFERENCE_REVEALED": Sentence(
+        "warn", "eye", lambda p, _m: f"The reference to the person at {p['resolver']} was shown."
     ),
     "ERASURE_EXPIRY_SCHEDULED": Sentence("info", "hourglass", _scheduled),
     "ERASURE_EXTERNAL_VERIFIED": Sentence(
@@ -123,6 +182,11 @@ GLOSSARY: dict[str, Sentence] = {
     ),
     "ERASURE_COMPLETED": Sentence(
         "good", "check", lambda _p, _m: "Completed: every external call has succeeded."
+    ),
+    "RECTIFICATION_COMPLETED": Sentence("good", "check", lambda p, _m: _rectified(p)),
+    "RESOLVER_PAUSED": Sentence("warn", "pause", _paused),
+    "RESOLVER_RESUMED": Sentence(
+        "good", "arrow", lambda p, _m: f"{_everything(p)} was resumed and is called again."
     ),
     "DEAD_LETTER_OPENED": Sentence(
         "bad",

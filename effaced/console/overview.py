@@ -9,12 +9,20 @@ from flask import Blueprint, render_template, url_for
 from sqlalchemy.orm import Session
 
 from effaced.console.charts import Flow, flow_chart
-from effaced.console.current import local_now, runtime
+from effaced.console.current import by_hand, local_now, runtime
 from effaced.console.request_query import RequestQuery
+from effaced.console.resolvers import State
 from effaced.days import days_from
 from effaced.deadletters.read import DeadLetterFilter, count_dead_letters
 from effaced.model import RequestStatus, Verification
-from effaced.outbox.read import VerificationFilter, count_scheduled, count_verifications
+from effaced.outbox.flow import ALL, pauses
+from effaced.outbox.read import (
+    ParkedFilter,
+    VerificationFilter,
+    WaitsFor,
+    count_scheduled,
+    count_verifications,
+)
 from effaced.requests.read import (
     Due,
     completed_by_day,
@@ -47,11 +55,14 @@ def index() -> str:
         needs = needs_of(session)
         next_up = list_requests(session, RequestQuery().filter(), now, limit=NEXT)
         flow = _flow(session)
+        paused = sorted(pauses(session))
     return render_template(
         "console/overview/index.html",
         needs=needs,
-        calm=not any(need.count for need in needs if need.tone != "info"),
+        calm=not any(need.count for need in needs if need.tone != "info") and not paused,
         next_up=next_up,
+        paused=paused,
+        everything_paused=ALL in paused,
         all_open=RequestQuery(),
         flow=flow,
         chart=flow_chart(flow),
@@ -92,10 +103,26 @@ def needs_of(session: Session) -> list[Need]:
             "eye",
         ),
         Need(
+            "Waiting for a person",
+            "no interface there: do it and attest",
+            count_scheduled(session, ParkedFilter(None, WaitsFor.PERSON, by_hand())),
+            url_for("console.scheduled.index", waits=WaitsFor.PERSON.value),
+            "warn",
+            "user",
+        ),
+        Need(
+            "Paused resolvers",
+            "nothing is called there",
+            len(pauses(session).keys() - {ALL}),
+            url_for("console.resolvers.index", state=State.PAUSED.value),
+            "warn",
+            "pause",
+        ),
+        Need(
             "Waiting at a vendor",
             "the vendor named a later date",
-            count_scheduled(session),
-            url_for("console.scheduled.index"),
+            count_scheduled(session, ParkedFilter(None, WaitsFor.VENDOR, by_hand())),
+            url_for("console.scheduled.index", waits=WaitsFor.VENDOR.value),
             "info",
             "hourglass",
         ),

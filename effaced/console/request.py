@@ -12,7 +12,7 @@ from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, instead, render, say, wants_fragment
 from effaced.console.request_view import view_of
 from effaced.errors import Conflict, Refused
-from effaced.model import RequestStatus
+from effaced.model import RequestKind, RequestStatus
 from effaced.requests.approve import approve
 from effaced.requests.read import find_by_ref
 from effaced.requests.tables import Request
@@ -27,7 +27,13 @@ def index(ref: str) -> Response:
         view = view_of(session, _find(session, ref), me(), with_plan=not wants_fragment())
     if wants_fragment() and http.args.get("seen") == view.version:
         return make_response("", 204)
-    return render("console/request/index.html", "console/request/_live.html", view=view, **_form())
+    return render(
+        "console/request/index.html",
+        "console/request/_live.html",
+        view=view,
+        hands_seen=http.args.get("hands"),
+        **_form(),
+    )
 
 
 @blueprint.post("/requests/<ref>/approve")
@@ -52,7 +58,10 @@ def _approved(request: Request) -> Response:
     elif request.status is RequestStatus.APPROVED:
         said, tone = "Approved, but the own database could not be changed. Nothing was lost.", "warn"
     else:
-        said, tone = "Approved and executed in the own database.", "good"
+        done = "corrected" if request.kind is RequestKind.RECTIFICATION else "executed"
+        said, tone = f"Approved and {done} in the own database.", "good"
+    if request.status is RequestStatus.CANCELLED:
+        said, tone = "Approved, but the person was erased meanwhile: nothing is left to correct.", "warn"
     if not wants_fragment():
         say(said, tone=tone)
         return go_to(url_for("console.request.index", ref=request.ref))

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from flask import request, url_for
 
+from effaced.console.current import by_hand
 from effaced.console.urls import not_allowed, text_arg, with_query, word_arg
 from effaced.console.words import label
 from effaced.model import RequestKind, RequestStatus
@@ -38,7 +39,7 @@ class RequestQuery:
     def filter(self) -> RequestFilter:
         chosen = RequestStatus(self.status) if self.status not in (OPEN, CLOSED, ALL) else None
         is_open = {OPEN: True, CLOSED: False}.get(self.status)
-        return RequestFilter(is_open, chosen, self.due, self.kind, self.blocked, self.found)
+        return RequestFilter(is_open, chosen, self.due, self.kind, self.blocked, self.found, by_hand())
 
     def url(self, *, after: str | None = None) -> str:
         values = {

@@ -10,16 +10,16 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.console.current import SignedIn, runtime
+from effaced.console.call_view import CallView, call_views
+from effaced.console.current import SignedIn, by_hand, runtime
+from effaced.console.plan_view import Plan, plan_of
 from effaced.console.timeline import Timeline, timeline
-from effaced.datamap.erase import TableEffect, dry_run
-from effaced.datamap.subject import find_subject
+from effaced.console.words import Station
 from effaced.deadletters.read import DeadLetterLine, open_letters_of
-from effaced.errors import ConfigurationError, NotFound, Unavailable
-from effaced.model import DeadLetterDomain, OutboxStatus, RequestStatus, Verification
+from effaced.model import DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus, Verification
+from effaced.outbox.flow import pauses
 from effaced.outbox.read import EntryLine, entries_of
 from effaced.requests.read import RequestLine, approvals_of, line_of
-from effaced.requests.subject import open_subject
 from effaced.requests.tables import Request
 
 PLANNED = (
@@ -29,6 +29,7 @@ PLANNED = (
     RequestStatus.APPROVED,
     RequestStatus.ON_HOLD,
 )
+MOST_BY_HAND = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +43,6 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Columns of one table that stay for the same reason."""
-
-    columns: tuple[str, ...]
-    basis: str
-    until: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What executing would do now; or why that can't be said."""
-
-    effects: tuple[TableEffect, ...] = ()
-    calls: tuple[str, ...] = ()
-    unknown_to: tuple[str, ...] = ()
-    problem: str | None = None
-
-    @staticmethod
-    def kept(effect: TableEffect) -> list[Kept]:
-        reasons: dict[tuple[str, str | None], list[str]] = {}
-        for each in effect.retained:
-            reasons.setdefault((each.basis, each.until), []).append(each.column)
-        return [Kept(tuple(columns), *reason) for reason, columns in reasons.items()]
-
-    @property
-    def rows(self) -> int:
-        return sum(effect.changed for effect in self.effects)
-
-    @property
-    def tables(self) -> int:
-        return sum(1 for effect in self.effects if effect.changed)
-
-
-@dataclass(frozen=True, slots=True)
 class RequestView:
     """All that the page shows."""
 
@@ -84,10 +51,10 @@ class RequestView:
     executed_at: datetime | None
     approvals_given: int
     approvals_needed: int
-    max_attempts: int
+    fields: tuple[str, ...]
     may_approve: bool
     why_not: str | None
-    entries: tuple[EntryLine, ...]
+    calls: tuple[CallView, ...]
     letters: tuple[DeadLetterLine, ...]
     stepper: tuple[Step, ...]
     next_action: str
@@ -98,34 +65,49 @@ class RequestView:
     @property
     def live(self) -> bool:
         """Whether anything can still happen without a person."""
-        waits_for_read_back = any(entry.verification is Verification.DUE for entry in self.entries)
+        waits_for_read_back = any(call.entry.verification is Verification.DUE for call in self.calls)
         return self.line.closed_at is None or waits_for_read_back
+
+    @property
+    def corrects(self) -> bool:
+        return self.line.kind is RequestKind.RECTIFICATION
+
+    @property
+    def hands(self) -> tuple[CallView, ...]:
+        """Calls that a person can do by hand; those that wait for one first."""
+        open_ = [call for call in self.calls if call.for_a_person]
+        return tuple(sorted(open_, key=lambda call: call.state is not Station.PERSON))
+
+    @property
+    def hands_version(self) -> str:
+        """Changes when other calls are to be done by hand. What is being typed there is left alone else."""
+        return _digest([(call.entry.entry_id, call.state) for call in self.hands])
 
 
 def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan: bool) -> RequestView:
-    line = line_of(session, request)
     entries = tuple(entries_of(session, request.id))
+    calls = call_views(entries, pauses(session))
     letters = tuple(open_letters_of(session, [request.id]))
     story = timeline(session, runtime().keyring, runtime().settings.zone, request.id)
     given = approvals_of(session, request.id)
     why_not = _why_not(request, officer, {approval.officer_id for approval in given})
-    stepper = (_local(request, letters), _external(request, entries, letters), _verified(request, entries))
+    stepper = (_local(request, letters), _external(request, calls, letters), _verified(request, entries))
     return RequestView(
-        line=line,
+        line=line_of(session, request, by_hand()),
         datamap_hash=request.datamap_hash,
         executed_at=request.executed_at,
         approvals_given=len(given),
         approvals_needed=request.approvals_needed,
-        max_attempts=runtime().settings.max_attempts,
+        fields=tuple(request.correction_fields or ()),
         may_approve=request.status is RequestStatus.REVIEW and why_not is None,
         why_not=why_not if request.status is RequestStatus.REVIEW else None,
-        entries=entries,
+        calls=calls,
         letters=letters,
         stepper=stepper,
-        next_action=_next_action(request, entries, letters, len(given)),
+        next_action=_next_action(request, calls, letters, len(given)),
         story=story,
-        plan=_plan(session, request) if with_plan and request.status in PLANNED else None,
-        version=_version(request, entries, story),
+        plan=plan_of(session, request) if with_plan and request.status in PLANNED else None,
+        version=_version(request, calls, story),
     )
 
 
@@ -137,25 +119,6 @@ def _why_not(request: Request, officer: SignedIn, approved_by: set[UUID]) -> str
     if officer.id in approved_by:
         return "You have approved this request. The next approval is another officer's."
     return None
-
-
-def _plan(session: Session, request: Request) -> Plan:
-    here = runtime()
-    try:
-        subject_id = open_subject(here.keyring, request)
-        if subject_id is None:
-            return Plan(problem="The request no longer knows whom it is about.")
-        subject = find_subject(session, here.plan, subject_id)
-        refs = subject.refs if subject else {}
-        return Plan(
-            effects=tuple(dry_run(session, here.plan, subject_id)),
-            calls=tuple(each.name for each in here.registry if each.ref in refs),
-            unknown_to=tuple(each.name for each in here.registry if each.ref not in refs),
-        )
-    except (NotFound, Unavailable) as error:
-        return Plan(problem=error.message)
-    except ConfigurationError:
-        return Plan(problem="The data map or the resolver file can't be used right now; the log says why.")
 
 
 def _local(request: Request, letters: tuple[DeadLetterLine, ...]) -> Step:
@@ -171,32 +134,36 @@ def _local(request: Request, letters: tuple[DeadLetterLine, ...]) -> Step:
     return Step("Own database", "database", state, text)
 
 
-def _external(request: Request, entries: tuple[EntryLine, ...], letters: tuple[DeadLetterLine, ...]) -> Step:
-    done = sum(1 for entry in entries if entry.status is OutboxStatus.SUCCEEDED)
-    count = f"{done} of {len(entries)} done"
-    statuses = {entry.status for entry in entries}
+def _external(request: Request, calls: tuple[CallView, ...], letters: tuple[DeadLetterLine, ...]) -> Step:
+    over = (OutboxStatus.SUCCEEDED, Station.SUPERSEDED)
+    done = sum(1 for call in calls if call.state in over)
+    count = f"{done} of {len(calls)} done"
+    states = {call.state for call in calls}
     if not request.executed_at:
         state, text = (
             ("none", "no calls were made") if request.closed_at else ("todo", "after the own database")
         )
-    elif not entries:
+    elif not calls:
         state, text = "none", "no external system knows the person"
-    elif done == len(entries):
+    elif done == len(calls):
         state, text = "done", count
-    elif OutboxStatus.ABANDONED in statuses and any(letter.entry_id for letter in letters):
-        state, text = "blocked", f"{count}, {_abandoned(entries)} abandoned"
-    elif statuses <= {OutboxStatus.SUCCEEDED, OutboxStatus.SCHEDULED}:
+    elif OutboxStatus.ABANDONED in states and any(letter.entry_id for letter in letters):
+        abandoned = sum(1 for call in calls if call.state is OutboxStatus.ABANDONED)
+        state, text = "blocked", f"{count}, {abandoned} abandoned"
+    elif Station.PERSON in states:
+        state, text = "waiting", f"{count}, waiting for a person"
+    elif Station.PAUSED in states:
+        state, text = "waiting", f"{count}, paused"
+    elif states <= {*over, OutboxStatus.SCHEDULED}:
         state, text = "waiting", f"{count}, the rest waits at a vendor"
     else:
         state, text = "doing", count
     return Step("External systems", "globe", state, text)
 
 
-def _abandoned(entries: tuple[EntryLine, ...]) -> int:
-    return sum(1 for entry in entries if entry.status is OutboxStatus.ABANDONED)
-
-
 def _verified(request: Request, entries: tuple[EntryLine, ...]) -> Step:
+    if request.kind is RequestKind.RECTIFICATION:
+        return Step("Verified", "eye", "none", "corrections are not read back")
     by = {outcome: sum(1 for entry in entries if entry.verification is outcome) for outcome in Verification}
     told = ", ".join(
         f"{number} {word}"
@@ -223,21 +190,23 @@ def _nothing_verified(state: str) -> str:
 
 
 def _next_action(
-    request: Request, entries: tuple[EntryLine, ...], letters: tuple[DeadLetterLine, ...], given: int
+    request: Request, calls: tuple[CallView, ...], letters: tuple[DeadLetterLine, ...], given: int
 ) -> str:
     """The one thing that has to happen next, and who does it."""
     if letters:
         how_many = "A dead letter waits" if len(letters) == 1 else f"{len(letters)} dead letters wait"
-        return f"{how_many} for a decision: requeue, once the cause is gone."
+        return f"{how_many} for a decision: {_ways_out(letters)}."
     if request.status is RequestStatus.REVIEW:
         missing = request.approvals_needed - given
         return "An officer has to approve." if missing == 1 else f"{missing} officers have to approve."
     if request.status is RequestStatus.APPROVED:
         return "Nothing for you: the own database is changed next."
     if request.status is RequestStatus.RUNNING:
-        return _next_call(entries)
-    if any(entry.verification is Verification.DUE for entry in entries):
+        return _next_call(calls)
+    if any(call.entry.verification is Verification.DUE for call in calls):
         return "Nothing for you: some systems are asked once more whether the data is gone."
+    if request.status is RequestStatus.CANCELLED and request.kind is RequestKind.RECTIFICATION:
+        return "Nothing: the person was erased, so nothing is left to correct."
     return {
         RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",
         RequestStatus.IDENTITY_CHECK: "The person's identity has to be checked.",
@@ -248,21 +217,35 @@ def _next_action(
     }[request.status]
 
 
-def _next_call(entries: tuple[EntryLine, ...]) -> str:
-    open_ = [entry for entry in entries if entry.status is not OutboxStatus.SUCCEEDED]
-    if open_ and all(entry.status is OutboxStatus.SCHEDULED for entry in open_):
-        names = ", ".join(sorted({entry.resolver for entry in open_}))
-        return f"Nothing for you: {names} will let the data go at a later date."
+def _ways_out(letters: tuple[DeadLetterLine, ...]) -> str:
+    if all(letter.recommended_action == "reissue" for letter in letters):
+        return "send the correction again, or correct it by hand and attest"
+    if all(letter.domain is DeadLetterDomain.ATTESTATION for letter in letters):
+        return "do it by hand and attest, or requeue for a new date"
+    return "requeue, once the cause is gone"
+
+
+def _next_call(calls: tuple[CallView, ...]) -> str:
+    by = {state: _names(calls, state) for state in (Station.PERSON, Station.PAUSED, OutboxStatus.SCHEDULED)}
+    if by[Station.PERSON]:
+        return f"Somebody has to see to {by[Station.PERSON]} by hand, and attest it below."
+    if by[Station.PAUSED]:
+        return f"{by[Station.PAUSED]} is paused: somebody has to resume it."
+    open_ = [call for call in calls if call.state not in (OutboxStatus.SUCCEEDED, Station.SUPERSEDED)]
+    if open_ and all(call.state is OutboxStatus.SCHEDULED for call in open_):
+        return f"Nothing for you: {by[OutboxStatus.SCHEDULED]} will let the data go at a later date."
     return "Nothing for you: the external systems are being called."
 
 
-def _version(request: Request, entries: tuple[EntryLine, ...], story: Timeline) -> str:
+def _names(calls: tuple[CallView, ...], state: object) -> str:
+    return ", ".join(sorted({call.entry.resolver for call in calls if call.state is state}))
+
+
+def _version(request: Request, calls: tuple[CallView, ...], story: Timeline) -> str:
     """Changes when the page would; and each minute, because it says "3 minutes ago"."""
-    parts = (
-        request.status,
-        entries,
-        len(story.moments),
-        story.moments[-1:],
-        clock.now().replace(second=0, microsecond=0),
-    )
+    minute = clock.now().replace(second=0, microsecond=0)
+    return _digest((request.status, calls, len(story.moments), story.moments[-1:], minute))
+
+
+def _digest(parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

@@ -35,6 +35,7 @@ _IN_USE = (
     RequestStatus.APPROVED,
     RequestStatus.RUNNING,
     RequestStatus.COMPLETED,
+    RequestStatus.CANCELLED,
 )
 LONGEST_IDENTIFIER = 320
 
@@ -115,7 +116,7 @@ def _choices(query: RequestQuery) -> dict[str, list[tuple[str, str]]]:
     return {
         "status": groups + [(status.value, label(status)) for status in _IN_USE],
         "due": [("", "Any time"), *((due.value, words.capitalize()) for due, words in DUE_WORDS.items())],
-        "kind": [("", "Any kind"), (RequestKind.ERASURE.value, label(RequestKind.ERASURE))],
+        "kind": [("", "Any kind"), *((each.value, label(each)) for each in RequestKind)],
         "blocked": [
             ("", "Blocked or not"),
             *((each.value, label(each)) for each in Blocker if each is not Blocker.HOLD),

@@ -6,11 +6,18 @@ from flask import Blueprint, request, url_for
 from werkzeug.wrappers import Response
 
 from effaced.console.charts import strip_chart
-from effaced.console.current import local_now, runtime
+from effaced.console.current import by_hand, local_now, runtime
 from effaced.console.htmx import render
-from effaced.console.urls import text_arg, with_query
+from effaced.console.urls import text_arg, with_query, word_arg
 from effaced.days import days_from
-from effaced.outbox.read import count_scheduled, horizons, list_scheduled, scheduled_resolvers
+from effaced.outbox.read import (
+    ParkedFilter,
+    WaitsFor,
+    count_scheduled,
+    horizons,
+    list_scheduled,
+    scheduled_resolvers,
+)
 from effaced.requests.read import refs_of
 
 blueprint = Blueprint("scheduled", __name__)
@@ -19,14 +26,15 @@ DAYS = 90
 
 @blueprint.get("/scheduled")
 def index() -> Response:
-    resolver, after = text_arg("resolver"), request.args.get("after") or None
+    which = ParkedFilter(text_arg("resolver"), word_arg("waits", WaitsFor), by_hand())
+    after = request.args.get("after") or None
     zone = runtime().settings.zone
     days = days_from(local_now().date(), DAYS)
     with runtime().db.read() as session:
-        page = list_scheduled(session, resolver=resolver, after=after)
+        page = list_scheduled(session, which, after=after)
         refs = refs_of(session, [entry.request_id for entry in page.items])
-        total = count_scheduled(session, resolver=resolver)
-        strip = horizons(session, days, zone, resolver=resolver)
+        total = count_scheduled(session, which)
+        strip = horizons(session, days, zone, which)
         resolvers = scheduled_resolvers(session)
     fragment = "console/scheduled/_rows.html" if after else "console/scheduled/_list.html"
     return render(
@@ -36,9 +44,16 @@ def index() -> Response:
         refs=refs,
         total=total,
         after=after,
-        resolver=resolver,
-        resolvers=sorted({*resolvers, *([resolver] if resolver else [])}),
+        which=which,
+        WaitsFor=WaitsFor,
+        resolvers=sorted({*resolvers, *([which.resolver] if which.resolver else [])}),
         strip=strip,
         chart=strip_chart(strip),
-        next_url=with_query(url_for("console.scheduled.index"), {"resolver": resolver, "after": page.next}),
+        next_url=url_of(which, after=page.next),
+        first_url=url_of(which),
     )
+
+
+def url_of(which: ParkedFilter, *, after: str | None = None) -> str:
+    values = {"resolver": which.resolver, "waits": which.waits_for, "after": after}
+    return with_query(url_for("console.scheduled.index"), values)

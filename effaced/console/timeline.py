@@ -10,12 +10,13 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced.audit.events import ErasureCompleted, RequestReceived
+from effaced.accounts.actors import names_of
+from effaced.audit.events import ErasureCompleted, RectificationCompleted, RequestReceived
 from effaced.audit.notes import read_notes
 from effaced.audit.read import AuditLine, last_events_of
 from effaced.audit.tables import Note
 from effaced.console import times
-from effaced.console.actors import names_of
+from effaced.console.current import by_hand
 from effaced.console.glossary import tell
 from effaced.console.words import label
 from effaced.crypto import Keyring
@@ -24,6 +25,7 @@ from effaced.requests.read import AttemptLine, last_attempts_of
 
 MOST = 300
 _TOGETHER = timedelta(seconds=2)
+_COMPLETED = (ErasureCompleted.type, RectificationCompleted.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ class Timeline:
 def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUID) -> Timeline:
     """The last 300 events and tries, oldest first."""
     events = last_events_of(session, request_id, limit=MOST + 1)
-    attempts = last_attempts_of(session, request_id, limit=MOST + 1)
+    # What a person does by hand was never tried; its event says that somebody is waited for.
+    tries = last_attempts_of(session, request_id, limit=MOST + 1)
+    attempts = [line for line in tries if line.resolver not in by_hand()]
     remarks = list(session.scalars(select(Note).where(Note.request_id == request_id)))
     noted = _notes_of(events, remarks)
     texts = read_notes(session, keyring, [*noted.values(), *(note.id for note in remarks)])
@@ -77,7 +81,7 @@ def _notes_of(events: list[AuditLine], remarks: list[Note]) -> dict[int, UUID]:
 
 def _rank(line: AuditLine) -> int:
     """Within one moment: decisions, then remarks, then tries, then what became of the tries."""
-    return 3 if line.entry_id or line.type == ErasureCompleted.type else 0
+    return 3 if line.entry_id or line.type in _COMPLETED else 0
 
 
 def _event(

@@ -14,6 +14,7 @@ from effaced.model import (
     DeadLetterStatus,
     DeliveryStatus,
     NoticeType,
+    OutboxOperation,
     OutboxStatus,
     RequestKind,
     RequestStatus,
@@ -21,6 +22,7 @@ from effaced.model import (
     StepOutcome,
     Verification,
 )
+from effaced.outbox.read import WaitsFor
 from effaced.requests.read import Blocker
 
 
@@ -31,6 +33,15 @@ class Badge:
     word: str
     tone: str
     icon: str
+
+
+class Station(StrEnum):
+    """Where a call stands beyond its status: what it waits for, or why nobody need look at it."""
+
+    PAUSED = "paused"
+    AFTER = "after"
+    PERSON = "person"
+    SUPERSEDED = "superseded"
 
 
 _BADGES: list[tuple[StrEnum, Badge]] = [
@@ -70,11 +81,20 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Blocker.HOLD, Badge("Hold", "warn", "pause")),
     (Blocker.ABANDONED, Badge("Abandoned", "bad", "alert")),
     (Blocker.VENDOR, Badge("Vendor", "info", "hourglass")),
+    (Blocker.PERSON, Badge("Person", "warn", "user")),
+    (WaitsFor.VENDOR, Badge("A vendor", "info", "hourglass")),
+    (WaitsFor.PERSON, Badge("A person", "warn", "user")),
+    (Station.PAUSED, Badge("Paused", "warn", "pause")),
+    (Station.AFTER, Badge("Waits for another", "quiet", "hourglass")),
+    (Station.PERSON, Badge("Waiting for a person", "warn", "user")),
+    (Station.SUPERSEDED, Badge("Overtaken", "quiet", "cross")),
 ]
 
 _LABELS: list[tuple[StrEnum, str]] = [
     (RequestKind.ERASURE, "Erasure"),
     (RequestKind.RECTIFICATION, "Rectification"),
+    (OutboxOperation.ERASE, "Erase"),
+    (OutboxOperation.RECTIFY, "Correct"),
     (DeadLetterDomain.EXTERNAL_CALL, "External call"),
     (DeadLetterDomain.VERIFICATION, "Verification"),
     (DeadLetterDomain.LOCAL_EXECUTION, "Own database"),
@@ -105,7 +125,10 @@ ADVICE = {
     "fix_and_requeue": "Trying again will not help until the cause is fixed. Fix it, then requeue.",
     "requeue_when_vendor_is_back": "The vendor did not answer long enough. Requeue once it does.",
     "requeue_when_it_answers": "The message did not get through. See to the target, then requeue.",
-    "reissue": "The corrections are gone. Send the correction again.",
+    "reissue": "It can't be requeued: the corrected values went with the failure. "
+    "Send the correction again, or correct it by hand and attest.",
+    "do_by_hand_and_attest": "Nobody attested it in time. Do it by hand, then attest; "
+    "a requeue sets a new date.",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -18,6 +19,7 @@ from effaced.model import Correction, CorrectionValue
 
 CORRECTABLE = ("text", "number", "true or false", "uuid", "date", "date and time")
 T = TypeVar("T")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,127}")
 _BITS: dict[type[Any], int] = {types.SmallInteger: 15, types.BigInteger: 63}
 
 
@@ -42,7 +44,7 @@ def changes_of(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Corr
     problems: list[Problem] = []
     changes: dict[tuple[str, str], Change] = {}
     for correction in corrections:
-        where = f"corrections.{correction.column}"
+        where = f"corrections.{_shown(correction.column)}"
         columns, said = _columns(data_map, correction.column)
         if said:
             problems.append(Problem(where, said))
@@ -59,6 +61,11 @@ def changes_of(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Corr
         unique = list(dict.fromkeys(problems))
         raise Refused("The corrections are not as they must be.", problems=unique)
     return list(changes.values())
+
+
+def _shown(name: str) -> str:
+    """A name as it may be repeated: what was sent in its place can be anything, a person's address too."""
+    return name if _NAME.fullmatch(name) else "(unprintable)"
 
 
 def _columns(data_map: DataMap, name: str) -> tuple[Sequence[tuple[str, str]], str | None]:

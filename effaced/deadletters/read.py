@@ -83,6 +83,12 @@ def count_dead_letters(session: Session, which: DeadLetterFilter) -> int:
     return count_up_to(session, _matching(which, DeadLetter.id))
 
 
+def count_by_resolver(session: Session, which: DeadLetterFilter) -> dict[str, int]:
+    """How many letters of a filter each resolver has."""
+    query = _matching(which, DeadLetter.resolver, func.count()).where(DeadLetter.resolver.is_not(None))
+    return dict(session.execute(query.group_by(DeadLetter.resolver)).all())
+
+
 def ids_matching(session: Session, which: DeadLetterFilter, *, limit: int) -> list[UUID]:
     """The ids of the oldest `limit` letters of a filter: what a bulk action is about."""
     return list(session.scalars(_matching(which, DeadLetter.id).order_by(*_ORDER).limit(limit)))

@@ -98,7 +98,14 @@ def _person(each: Invented) -> Person:
     }
     if each.crm_ref:
         refs["crm_contact"] = each.crm_ref
+    if box := _archive_box(each.id):
+        refs["paper_file"] = box
     return Person(id=each.id, name=each.name, email=each.email, refs=refs)
+
+
+def _archive_box(person: int) -> str | None:
+    """Some have signed something on paper, which lies in the cellar."""
+    return f"K-{person}" if person % 30 == 21 else None
 
 
 def _subscribes(person: int) -> bool:
@@ -119,6 +126,7 @@ def _add_person(rows: dict[str, list[Row]], each: Invented) -> None:
             "language": each.language,
             "payment_ref": each.payment_ref,
             "crm_ref": each.crm_ref,
+            "archive_box": _archive_box(each.id),
             "customer_since": since,
         }
     )

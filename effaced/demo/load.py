@@ -21,7 +21,8 @@ from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.demo.company import create_company, fill_company
-from effaced.model import RequestKind, Role
+from effaced.model import Correction, RequestKind, Role
+from effaced.requests import steer
 from effaced.requests.approve import approve
 from effaced.requests.intake import receive
 from effaced.runtime import Runtime
@@ -30,6 +31,7 @@ PEOPLE = 300
 OFFICER = "officer@demo.example"
 PASSWORD = "erase-me-please"  # noqa: S105
 _REASON = "Identity confirmed by the shop's account; no invoice is disputed."
+_PAUSED = "The cellar is being painted; nobody gets at the boxes until it is dry."
 _TEAM = (
     (OFFICER, "Mara Lindqvist", Role.OFFICER),
     ("admin@demo.example", "Jonas Weidmann", Role.ADMIN),
@@ -48,6 +50,8 @@ class Scene:
     fault: str = ""
     options: tuple[tuple[str, object], ...] = ()
     tries: int = 1
+    corrections: tuple[tuple[str, str], ...] = ()
+    looked_at_after: float | None = None
 
 
 # Accounting has frozen this customer's record by a rule in the database, and told nobody.
@@ -72,6 +76,11 @@ SCENES = (
     Scene(1088, 8, 0.6, "crm", "lies"),
     Scene(FROZEN, 1.5, 0.3),  # approved, but the company's own database refuses
     Scene(1092, 0.6, 0.588, "crm", "down", tries=6),  # still trying, with growing pauses
+    Scene(1098, 1.2, corrections=(("phone", "+49 555 010 203"), ("birthday", "1974-05-19"))),
+    Scene(1097, 2.4, 0.4, corrections=(("name", "Solveig Aldersund"), ("phone", "+46 555 010 204"))),
+    Scene(1099, 3.0, 0.5, corrections=(("email", "new.address@letters.example"),)),  # mailing can't
+    Scene(1101, 5.2, 0.6, tries=2),  # a folder in the cellar waits for a person
+    Scene(1131, 17, 1.0, tries=2, looked_at_after=14.5),  # this one waited too long
 )
 
 
@@ -108,6 +117,8 @@ class Demo:
         for moment, step in sorted(self._steps(now, team[0], key), key=lambda each: each[0]):
             with clock.pretend(min(moment, now)):
                 step()
+        with clock.pretend(now - timedelta(hours=3)):
+            self._pause(team[1])
         return Loaded(PEOPLE, len(SCENES), token)
 
     def _steps(
@@ -124,6 +135,8 @@ class Demo:
                 approved,
                 lambda scene=scene, ids=ids: self._approve(scene, ids[0], officer),  # type: ignore[misc]
             )
+            if scene.looked_at_after is not None:
+                yield approved + timedelta(days=scene.looked_at_after), self._look_again
 
     def _receive(self, scene: Scene, key: ApiKey) -> UUID:
         with self._runtime.db.begin() as session:
@@ -131,12 +144,22 @@ class Demo:
                 session,
                 self._runtime.keyring,
                 self._runtime.plan,
-                kind=RequestKind.ERASURE,
+                kind=RequestKind.RECTIFICATION if scene.corrections else RequestKind.ERASURE,
                 subject_id=str(scene.person),
+                corrections=[Correction(name, value) for name, value in scene.corrections],
                 api_key=key,
                 zone=self._runtime.settings.zone,
             )
             return intake.request.id
+
+    def _look_again(self) -> None:
+        asyncio.run(self._runtime.runner().run_once())
+
+    def _pause(self, officer: Officer) -> None:
+        """The one system whose rest costs a visitor nothing."""
+        with self._runtime.db.begin() as session:
+            actor = f"officer:{officer.id}"
+            steer.pause(session, self._runtime.keyring, "archive", actor=actor, reason=_PAUSED, hours=72)
 
     def _approve(self, scene: Scene, request_id: UUID, officer: Officer) -> None:
         with self._fault(scene):

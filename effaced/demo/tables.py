@@ -28,6 +28,7 @@ customers = Table(
     Column("language", String(2), nullable=False),
     Column("payment_ref", String(64), unique=True),
     Column("crm_ref", String(64), unique=True),
+    Column("archive_box", String(16)),
     Column("customer_since", Date, nullable=False),
 )
 

@@ -135,7 +135,7 @@ def _due(mine: ColumnElement[bool]) -> ColumnElement[bool]:
     )
     gated = _lockable(
         select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= _NOW), most
-    ).order_by(outbox.c.gate)
+    ).order_by(outbox.c.gate, outbox.c.entry_id)
     both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
     return outbox.c.entry_id.in_(
         select(both.c.entry_id).order_by(both.c.enqueued_at, both.c.entry_id).limit(most)
@@ -167,4 +167,4 @@ _MINE = outbox.c.resolver == bindparam("whose", type_=String())
 _ANY = outbox.c.resolver.in_(bindparam("whose", type_=String(), expanding=True))
 _CRASHED = select(outbox.c.entry_id).where(_MINE, LEASED, outbox.c.gate <= _NOW)
 _CLAIM, _CLAIM_ANY = _take(_due(_MINE), alone=False), _take(_due(_ANY), alone=False)
-_CLAIM_CRASHED = _take(_first(_CRASHED.order_by(outbox.c.gate), 1), alone=True)
+_CLAIM_CRASHED = _take(_first(_CRASHED.order_by(outbox.c.gate, outbox.c.entry_id), 1), alone=True)

@@ -76,14 +76,12 @@ def pause(
 
 def resume(session: Session, resolver: str, *, actor: str, note: NoteRef | None = None) -> bool:
     """Let the resolver be called again. False if it was not paused."""
-    row = _lock(session, resolver)
-    if row.paused_at is None:
+    if not _holds(_lock(session, resolver), clock.now()):
         return False
     ended = dict.fromkeys(("paused_at", "paused_until", "paused_by", "pause_code", "note_id"))
     session.execute(update(flow).where(flow.c.resolver == resolver).values(ended))
     append_one(session, ResolverResumed(resolver=resolver, **noted(note)), actor=actor)
-    if resolver != ALL:
-        ring_after_commit(session, {resolver})
+    ring_after_commit(session, _due(session) if resolver == ALL else {resolver})
     return True
 
 
@@ -112,6 +110,12 @@ def not_paused(session: Session, resolvers: Iterable[str]) -> set[str]:
     """Those of the resolvers that may be driven."""
     held = pauses(session)
     return set() if ALL in held else set(resolvers) - set(held)
+
+
+def _due(session: Session) -> set[str]:
+    from effaced.outbox.due import due_resolvers  # which asks here who is paused
+
+    return due_resolvers(session)
 
 
 class Booking:

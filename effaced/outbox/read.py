@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Select, case, func, literal_column, select
+from sqlalchemy import ColumnElement, Select, case, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from effaced.days import Day, count_by_day
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
+from effaced.outbox.supersede import ERROR as SUPERSEDED
 from effaced.outbox.tables import OutboxRow
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 
@@ -40,9 +42,30 @@ class EntryLine:
     verification: Verification | None
     verified_at: datetime | None
     verify_due_at: datetime | None
+    fields: list[str] | None = None
+    waits_for: list[str] | None = None
+    has_ref: bool = False
+
+    @property
+    def superseded(self) -> bool:
+        """Overtaken by a later request of the same person: nobody has to do anything about it."""
+        return self.status is OutboxStatus.ABANDONED and self.last_error == SUPERSEDED
+
+    @property
+    def attestable(self) -> bool:
+        """Whether a person's word can still count for the call."""
+        return self.status in (OutboxStatus.ABANDONED, OutboxStatus.SCHEDULED) and not self.superseded
+
+    @property
+    def can_be_read_back(self) -> bool:
+        """Whether there is a read-back to repeat, and still a reference to make it with."""
+        return self.has_ref and self.verification is not None
 
 
-_COLUMNS = [getattr(OutboxRow, name) for name in EntryLine.__slots__]
+_COLUMNS = [
+    *(getattr(OutboxRow, name) for name in EntryLine.__slots__ if name != "has_ref"),
+    OutboxRow.ref_sealed.is_not(None),
+]
 _SCHEDULED = OutboxRow.status == literal_column("'scheduled'")
 
 
@@ -52,39 +75,69 @@ def entries_of(session: Session, request_id: UUID) -> list[EntryLine]:
     return _lines(session, query.order_by(OutboxRow.resolver, OutboxRow.entry_id))
 
 
-# --- waiting at a vendor ---
+def find_entry(session: Session, entry_id: UUID) -> EntryLine | None:
+    """The call of that id."""
+    return next(iter(_lines(session, select(*_COLUMNS).where(OutboxRow.entry_id == entry_id))), None)
+
+
+# --- parked: waiting at a vendor, or for a person ---
+
+
+class WaitsFor(StrEnum):
+    """For whom a parked entry waits."""
+
+    VENDOR = "vendor"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedFilter:
+    """Which parked entries. `by_hand` are the resolvers whose entries wait for a person."""
+
+    resolver: str | None = None
+    waits_for: WaitsFor | None = None
+    by_hand: frozenset[str] = frozenset()
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        # A parked row without a gate does not exist; saying so keeps the sort key free of nulls.
+        found = [_SCHEDULED, OutboxRow.gate.is_not(None)]
+        if self.resolver:
+            found.append(OutboxRow.resolver == self.resolver)
+        if self.waits_for is WaitsFor.PERSON:
+            found.append(OutboxRow.resolver.in_(self.by_hand))
+        if self.waits_for is WaitsFor.VENDOR:
+            found.append(OutboxRow.resolver.not_in(self.by_hand))
+        return found
 
 
 def list_scheduled(
-    session: Session, *, resolver: str | None = None, after: str | None = None, limit: int = PAGE
+    session: Session, which: ParkedFilter, *, after: str | None = None, limit: int = PAGE
 ) -> Page[EntryLine]:
-    """Entries that wait for a vendor's horizon, the nearest first."""
-    query = _scheduled(resolver, *_COLUMNS).order_by(OutboxRow.gate, OutboxRow.entry_id).limit(limit + 1)
+    """Parked entries, the nearest horizon first."""
+    query = _scheduled(which, *_COLUMNS).order_by(OutboxRow.gate, OutboxRow.entry_id).limit(limit + 1)
     if after:
         query = query.where(beyond([OutboxRow.gate, OutboxRow.entry_id], decode(after, datetime, UUID)))
     lines = _lines(session, query)
     return cut(lines, limit, [(_moment(line.gate), line.entry_id) for line in lines])
 
 
-def count_scheduled(session: Session, *, resolver: str | None = None) -> int:
-    return count_up_to(session, _scheduled(resolver, OutboxRow.entry_id))
+def count_scheduled(session: Session, which: ParkedFilter) -> int:
+    return count_up_to(session, _scheduled(which, OutboxRow.entry_id))
 
 
-def horizons(session: Session, days: list[date], zone: ZoneInfo, *, resolver: str | None = None) -> list[Day]:
+def horizons(session: Session, days: list[date], zone: ZoneInfo, which: ParkedFilter) -> list[Day]:
     """How many horizons fall on each of these days."""
-    mine = [OutboxRow.resolver == resolver] if resolver else []
-    return count_by_day(session, OutboxRow.gate, days, zone, _SCHEDULED, *mine)
+    return count_by_day(session, OutboxRow.gate, days, zone, *which.conditions())
 
 
 def scheduled_resolvers(session: Session) -> list[str]:
-    """Whom somebody waits for."""
-    return list(session.scalars(_scheduled(None, OutboxRow.resolver).distinct().order_by(OutboxRow.resolver)))
+    """Where something is parked."""
+    names = _scheduled(ParkedFilter(), OutboxRow.resolver).distinct().order_by(OutboxRow.resolver)
+    return list(session.scalars(names))
 
 
-def _scheduled(resolver: str | None, *columns: Any) -> Select[Any]:
-    # A parked row without a gate does not exist; saying so keeps the sort key free of nulls.
-    query = select(*columns).where(_SCHEDULED, OutboxRow.gate.is_not(None))
-    return query.where(OutboxRow.resolver == resolver) if resolver else query
+def _scheduled(which: ParkedFilter, *columns: Any) -> Select[Any]:
+    return select(*columns).where(*which.conditions())
 
 
 # --- read back ---

@@ -56,7 +56,8 @@ def supersede_corrections(
         left = [] if fields is None else [name for name in entry.fields or () if name not in fields]
         if len(left) == len(entry.fields or ()):
             continue
-        if entry.status is OutboxStatus.IN_FLIGHT and entry.gate is not None:
+        # One that was not called yet and has a gate waits itself for a call that it has overtaken.
+        if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
             until = max(entry.gate, result.not_before.get(entry.resolver, entry.gate))
             result.not_before[entry.resolver] = until
         if left:

@@ -26,7 +26,8 @@ class OutboxRow(Base):
     `gate` is the earliest moment anybody may claim the row: null for at once, the lease while in flight,
     the backoff while failed, the vendor's horizon while scheduled. `token` only grows: a settle counts
     while the row is in flight under the token of its claim. `aging_since` is when the time began in which
-    the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one.
+    the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one, when
+    nothing is left to wait for.
 
     `fields` are the names of what a rectification corrects; the values are sealed and go at the end.
     `waits_for` names the resolvers of the same request and operation that have to succeed first, and

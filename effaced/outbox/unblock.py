@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
+from effaced import clock
 from effaced.doorbell import ring_after_commit
 from effaced.outbox.entry import Entry
 from effaced.outbox.tables import outbox
@@ -31,9 +32,12 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
     ).all()
     for row in rows:
         left = [name for name in row.waits_for if (row.request_id, row.operation, name) not in through]
-        if len(left) < len(row.waits_for):
-            session.execute(
-                update(outbox).where(outbox.c.entry_id == row.entry_id).values(waits_for=left or None)
-            )
+        if len(left) == len(row.waits_for):
+            continue
+        # The time in which it has to come to an end begins when it may be called.
+        begins = {} if left else {"aging_since": clock.now()}
+        session.execute(
+            update(outbox).where(outbox.c.entry_id == row.entry_id).values(waits_for=left or None, **begins)
+        )
         if not left:
             ring_after_commit(session, {row.resolver})

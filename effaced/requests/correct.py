@@ -67,8 +67,9 @@ def look_at(session: Session, keyring: Keyring, plan: ErasurePlan, subject_id: s
     values = plan.key.values(subject_id)
     with Together(session) as batch:
         if is_postgres(session):
-            number = int.from_bytes(bytes.fromhex(names[-1])[:8], signed=True)
-            batch.run(_LOCK, {"number": number})
+            # Under every key: a request from before a rotation must not run beside one from behind it.
+            numbers = sorted(int.from_bytes(bytes.fromhex(name)[:8], signed=True) for name in names)
+            batch.run(_LOCK, {"numbers": numbers})
         subject = batch.run(subject_query(plan), values) if values is not None else None
         theirs = {f"hmac_{place}": name for place, name in enumerate(names)}
         entries, requests = (batch.run(each, theirs) for each in _open_corrections(len(names)))
@@ -76,7 +77,7 @@ def look_at(session: Session, keyring: Keyring, plan: ErasurePlan, subject_id: s
     return Person(keys, read_subject(plan, row), bool(entries.rows or requests.rows))
 
 
-_LOCK = text("SELECT pg_advisory_xact_lock(:number)")
+_LOCK = text("SELECT pg_advisory_xact_lock(number) FROM unnest(CAST(:numbers AS bigint[])) AS number")
 
 
 @cache

@@ -41,11 +41,15 @@ class Blocker(StrEnum):
     HOLD = "hold"
     ABANDONED = "abandoned"
     VENDOR = "vendor"
+    PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFilter:
-    """Which requests. `open` true or false chooses by whether they are closed; None takes both."""
+    """Which requests. `open` true or false chooses by whether they are closed; None takes both.
+
+    `by_hand` are the resolvers whose parked entries wait for a person and not for a vendor.
+    """
 
     open: bool | None = None
     status: RequestStatus | None = None
@@ -53,11 +57,12 @@ class RequestFilter:
     kind: RequestKind | None = None
     blocked: Blocker | None = None
     ids: tuple[UUID, ...] | None = None
+    by_hand: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One thing a request waits for; `resolver` and `until` where it is a vendor."""
+    """One thing a request waits for; `resolver` and `until` where it is a vendor or a person's work."""
 
     by: Blocker
     resolver: str | None = None
@@ -100,7 +105,7 @@ def list_requests(
     if after:
         query = query.where(beyond(key, decode(after, datetime, UUID), descending=latest_first))
     found = list(session.scalars(query))
-    return cut(_lines(session, found), limit, [(each.due_at, each.id) for each in found])
+    return cut(_lines(session, found, which.by_hand), limit, [(each.due_at, each.id) for each in found])
 
 
 def count_requests(session: Session, which: RequestFilter, now: datetime) -> int:
@@ -129,9 +134,9 @@ def find_by_ref(session: Session, ref: str) -> Request | None:
     return session.scalar(select(Request).where(Request.ref == ref.strip().upper()))
 
 
-def line_of(session: Session, request: Request) -> RequestLine:
+def line_of(session: Session, request: Request, by_hand: frozenset[str] = frozenset()) -> RequestLine:
     """One request as a list would show it."""
-    return _lines(session, [request])[0]
+    return _lines(session, [request], by_hand)[0]
 
 
 def approvals_of(session: Session, request_id: UUID) -> list[Approval]:
@@ -180,7 +185,7 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     if which.due is Due.SOON:
         query = query.where(Request.due_at >= now, Request.due_at < _end_of_soon(now))
     if which.blocked:
-        query = query.where(_BLOCKED[which.blocked])
+        query = query.where(_blocked(which.blocked, which.by_hand))
     return query if which.ids is None else query.where(Request.id.in_(which.ids))
 
 
@@ -189,22 +194,29 @@ def _end_of_soon(now: datetime) -> datetime:
     return datetime.combine(now.date() + timedelta(days=SOON_DAYS + 1), time(), now.tzinfo)
 
 
-_BLOCKED: dict[Blocker, ColumnElement[bool]] = {
-    Blocker.APPROVAL: Request.status == RequestStatus.REVIEW,
-    Blocker.HOLD: Request.status == RequestStatus.ON_HOLD,
-    Blocker.ABANDONED: select(DeadLetter.id).where(DeadLetter.request_id == Request.id, is_open()).exists(),
-    Blocker.VENDOR: select(OutboxRow.entry_id)
-    .where(OutboxRow.request_id == Request.id, OutboxRow.status == OutboxStatus.SCHEDULED)
-    .exists(),
-}
+def _blocked(by: Blocker, by_hand: frozenset[str]) -> ColumnElement[bool]:
+    parked = select(OutboxRow.entry_id).where(
+        OutboxRow.request_id == Request.id, OutboxRow.status == OutboxStatus.SCHEDULED
+    )
+    match by:
+        case Blocker.APPROVAL:
+            return Request.status == RequestStatus.REVIEW
+        case Blocker.HOLD:
+            return Request.status == RequestStatus.ON_HOLD
+        case Blocker.ABANDONED:
+            return select(DeadLetter.id).where(DeadLetter.request_id == Request.id, is_open()).exists()
+        case Blocker.VENDOR:
+            return parked.where(OutboxRow.resolver.not_in(by_hand)).exists()
+        case Blocker.PERSON:
+            return parked.where(OutboxRow.resolver.in_(by_hand)).exists()
 
 
-def _lines(session: Session, requests: list[Request]) -> list[RequestLine]:
+def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -> list[RequestLine]:
     """Requests with what has to be looked up elsewhere: one query per kind of fact, not per request."""
     ids = [request.id for request in requests]
     steps = _steps(session, ids)
     sources = _sources(session, requests)
-    blocks = _blocks(session, requests)
+    blocks = _blocks(session, requests, by_hand)
     return [
         RequestLine(
             id=request.id,
@@ -238,7 +250,7 @@ def _sources(session: Session, requests: list[Request]) -> dict[UUID | None, str
     return {**dict(names.all()), **dict(officers.all())}
 
 
-def _blocks(session: Session, requests: list[Request]) -> dict[UUID, list[Block]]:
+def _blocks(session: Session, requests: list[Request], by_hand: frozenset[str]) -> dict[UUID, list[Block]]:
     open_ = {request.id: request.status for request in requests if request.closed_at is None}
     found: dict[UUID, list[Block]] = defaultdict(list)
     for request_id, status in open_.items():
@@ -255,5 +267,6 @@ def _blocks(session: Session, requests: list[Request]) -> dict[UUID, list[Block]
         .order_by(OutboxRow.gate)
     )
     for request_id, resolver, gate in session.execute(waiting):
-        found[request_id].append(Block(Blocker.VENDOR, resolver, gate))
+        by = Blocker.PERSON if resolver in by_hand else Blocker.VENDOR
+        found[request_id].append(Block(by, resolver, gate))
     return found

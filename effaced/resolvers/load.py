@@ -68,7 +68,7 @@ class _Reading(Reading):
             common.kind,
             common.canary,
             after=tuple(common.after),
-            fields=getattr(resolver, "fields", None),
+            fields=_fields(common, resolver),
         )
 
     def _common(self, place: Place, config: dict[str, Any]) -> Common | None:
@@ -108,3 +108,12 @@ class _Reading(Reading):
                 return resolver
             self.complain(place, f"the kind '{kind}' made something that is no resolver")
         return None
+
+
+def _fields(common: Common, resolver: object) -> frozenset[str] | None:
+    """What the system holds: as `holds` says, else what it can correct, else anything.
+
+    One that holds something and can't correct it is told all the same, and fails loudly.
+    """
+    can: frozenset[str] | None = getattr(resolver, "fields", None)
+    return can if common.holds is None else frozenset(common.holds) | (can or frozenset())

@@ -31,6 +31,7 @@ class Common(Strict):
     backoff_seconds: float | None = Field(default=None, ge=0.05, le=86_400, allow_inf_nan=False)
     backoff_cap_seconds: float | None = Field(default=None, ge=0.05, le=86_400, allow_inf_nan=False)
     after: list[str] = Field(default_factory=list)
+    holds: list[str] | None = None
     canary: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")

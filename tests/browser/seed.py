@@ -6,7 +6,7 @@ The vendors are scripted: what each answers depends on the person, and `Script` 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,10 +25,13 @@ from effaced.config import Settings
 from effaced.crypto import new_key
 from effaced.db import Database
 from effaced.errors import ResolverError
-from effaced.model import RequestKind, Role, SubjectRef, new_id
+from effaced.model import Correction, CorrectionValue, RequestKind, Role, SubjectRef, new_id
+from effaced.outbox.read import EntryLine, entries_of
+from effaced.requests import steer
 from effaced.requests.approve import approve
 from effaced.requests.intake import receive
-from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Scheduled, TransientFailure
+from effaced.resolvers.manual import ManualConfig, ManualResolver
+from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified, Scheduled, TransientFailure
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.runtime import Runtime
 
@@ -39,12 +42,14 @@ subject: {table: customers, key: id}
 identifiers: {email: email}
 refs:
   person: {template: "{id}"}
+  paper_file: {column: box}
 tables:
   customers:
     columns:
       id: not_personal
       name: {anonymise: fixed_text, text: erased}
       email: {anonymise: random_unique}
+      box: delete
   orders:
     link: {to: customers, on: {customer_id: id}}
     columns: {id: delete, customer_id: delete, article: delete}
@@ -54,8 +59,12 @@ tables:
       id: not_personal
       customer_id: {retain: {basis: "tax law, ten years", until: 2036-12-31}}
       billed_on: {retain: {basis: "tax law, ten years", until: 2036-12-31}}
+rectify: {name: customers.name, email: customers.email}
 """
 VENDORS = ("crm", "files", "mailing", "payment")
+# These have a folder in the cellar, which nobody can call.
+ON_PAPER = (18, 19)
+INSTRUCTIONS = "Take the folder out of the cellar and shred it. Two people, please."
 RESOLVERS = "version: 1\nresolvers:\n" + "".join(
     f"  {name}: {{kind: noop, ref: person}}\n" for name in VENDORS
 )
@@ -67,6 +76,7 @@ customers = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("name", String(80), nullable=False),
     Column("email", String(120), nullable=False, unique=True),
+    Column("box", String(20)),
 )
 orders = Table(
     "orders",
@@ -91,6 +101,7 @@ class Script:
     answers: dict[tuple[str, str], Callable[[], Answer | Exception]] = field(default_factory=dict)
     still_there: set[tuple[str, str]] = field(default_factory=set)
     silent: set[tuple[str, str]] = field(default_factory=set)
+    corrects: dict[tuple[str, str], Callable[[], Rectified | Exception]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,31 @@ class CheckingVendor(Vendor):
         if (self.name, ref.value) in self.script.silent:
             raise TransientFailure("no answer", status_code=503)
         return (self.name, ref.value) not in self.script.still_there
+
+
+@dataclass(frozen=True)
+class CorrectingVendor(CheckingVendor):
+    async def rectify_subject(
+        self, ref: SubjectRef, corrections: Sequence[Correction], *, key: UUID
+    ) -> Rectified:
+        answer = self.script.corrects.get((self.name, ref.value), Rectified)()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _registry(script: Script) -> ResolverRegistry:
+    """The CRM corrects anything, mailing should correct addresses and can't, files hold nothing of it."""
+    archive = ManualResolver(ManualConfig(due_days=14, instructions=INSTRUCTIONS))
+    return ResolverRegistry(
+        (
+            Registered("crm", "person", CorrectingVendor("crm", script)),
+            Registered("files", "person", CheckingVendor("files", script), fields=frozenset()),
+            Registered("mailing", "person", Vendor("mailing", script), fields=frozenset({"email"})),
+            Registered("payment", "person", Vendor("payment", script), fields=frozenset()),
+            Registered("archive", "paper_file", archive, kind="manual", after=("crm",)),
+        )
+    )
 
 
 @dataclass
@@ -140,6 +176,32 @@ class House:
             )
             return intake.request.id
 
+    def correct(self, person: int, **corrections: CorrectionValue) -> UUID:
+        """The person wants something put right."""
+        with self.runtime.db.begin() as session:
+            intake = receive(
+                session,
+                self.runtime.keyring,
+                self.runtime.plan,
+                kind=RequestKind.RECTIFICATION,
+                subject_id=str(person),
+                corrections=[Correction(name, value) for name, value in corrections.items()],
+                api_key=self.shop,
+                zone=self.runtime.settings.zone,
+            )
+            return intake.request.id
+
+    def pause(
+        self, resolver: str, *, reason: str = "The vendor moves house.", hours: float | None = None
+    ) -> None:
+        with self.runtime.db.begin() as session:
+            actor = f"officer:{self.ben.id}"
+            steer.pause(session, self.runtime.keyring, resolver, actor=actor, reason=reason, hours=hours)
+
+    def entry(self, request_id: UUID, resolver: str) -> EntryLine:
+        with self.runtime.db.read() as session:
+            return next(each for each in entries_of(session, request_id) if each.resolver == resolver)
+
     def approve(
         self, request_id: UUID, *, by: Officer | None = None, reason: str = "Identity checked."
     ) -> None:
@@ -166,10 +228,7 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
         time_zone=zone,
     )
     runtime, script = Runtime(settings), Script()
-    kinds = {name: CheckingVendor if name in ("crm", "files") else Vendor for name in VENDORS}
-    runtime.__dict__["registry"] = ResolverRegistry(
-        tuple(Registered(name, "person", kinds[name](name, script)) for name in VENDORS)
-    )
+    runtime.__dict__["registry"] = _registry(script)
     _move_in(runtime.db, people)
     with runtime.db.begin() as session:
         ada = _officer("ada", "Ada Okafor", Role.OFFICER)
@@ -208,7 +267,15 @@ def _move_in(database: Database, people: int) -> None:
         everybody = range(1, people + 1)
         session.execute(
             insert(customers),
-            [{"id": n, "name": f"Person {n}", "email": f"p{n}@example.com"} for n in everybody],
+            [
+                {
+                    "id": n,
+                    "name": f"Person {n}",
+                    "email": f"p{n}@example.com",
+                    "box": f"K-{n}" if n in ON_PAPER else None,
+                }
+                for n in everybody
+            ],
         )
         session.execute(
             insert(orders),
@@ -247,6 +314,14 @@ def fill(house: House, now: datetime, *, completed: int = 32) -> None:
     for person in (15, 16, 17):
         executed(1.1, person)
     executed(0.02, 14)
+    for person in ON_PAPER:
+        executed(3.3, person)
+        plot.append((3.2, house.run))  # the archive waits for the CRM, and then for a person
+    plot.append((1.9, lambda: house.correct(56, name="Ada Correct", email="ada.correct@example.com")))
+    plot.append((1.8, lambda: house.approve(house.correct(57, email="eva.correct@example.com"))))
+    plot.append((1.7, house.run))
+    plot.append((0.5, lambda: house.pause("payment", reason="Their maintenance, until Monday.", hours=72)))
+    executed(0.3, 58)
 
     with clock.pretend(now - timedelta(days=40)) as time:
         for days, act in sorted(plot, key=lambda line: -line[0]):

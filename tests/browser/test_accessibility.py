@@ -15,7 +15,7 @@ OPTIONS = {
     "resultTypes": ["violations"],
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 }
-PAGES = ["", "requests", "abandoned", "scheduled", "verified", "audit"]
+PAGES = ["", "requests", "abandoned", "scheduled", "verified", "resolvers", "audit"]
 THEMES = ["light", "dark"]
 PHONE = {"width": 360, "height": 740}
 Open = Callable[..., Desk]
@@ -50,7 +50,15 @@ def test_every_page_while_it_is_empty(empty_site: Site, desk_at: Open, theme: st
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_request_in_every_state(filled_site: Site, desk_at: Open, theme: str) -> None:
     desk = desk_at(filled_site, color_scheme=theme)
-    for query in ("status=review", "blocked=abandoned", "blocked=vendor", "status=completed"):
+    for query in (
+        "status=review",
+        "blocked=abandoned",
+        "blocked=vendor",
+        "blocked=person",
+        "kind=rectification&status=review",
+        "kind=rectification&blocked=abandoned",
+        "status=completed",
+    ):
         desk.go(f"/console/requests?{query}")
         desk.page.locator("tbody a.ref").first.click()
         desk.page.wait_for_selector("#request")
@@ -84,6 +92,41 @@ def test_the_way_through_a_requeue(filled_site: Site, desk_at: Open, theme: str)
     desk.go("/console/abandoned")
     desk.page.locator("tbody input[type=checkbox]").first.check()
     desk.page.get_by_role("button", name="Requeue selected").click()
+    desk.page.get_by_label("Reason").wait_for()
+    assert violations(desk) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_way_through_work_by_hand(filled_site: Site, desk_at: Open, theme: str) -> None:
+    desk = desk_at(filled_site, color_scheme=theme)
+    desk.go("/console/abandoned")
+    desk.page.get_by_role("link", name="Done by hand").first.click()
+    desk.page.get_by_label("How it was done").wait_for()
+    assert violations(desk) == []
+    desk.page.get_by_label("Why you need the reference").fill(" ")
+    desk.page.get_by_role("button", name="Show the reference").click()
+    desk.page.get_by_role("alert").wait_for()
+    assert violations(desk) == []
+    desk.page.get_by_label("Why you need the reference").fill("To look it up there.")
+    desk.page.get_by_role("button", name="Show the reference").click()
+    desk.page.locator(".revealed").wait_for()
+    assert violations(desk) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_forms_of_a_pause_and_of_a_second_look(filled_site: Site, desk_at: Open, theme: str) -> None:
+    desk = desk_at(filled_site, color_scheme=theme)
+    desk.go("/console/resolvers")
+    desk.page.locator("#system-crm summary").click()
+    desk.page.locator("#pause-crm").fill("Their maintenance.")
+    desk.page.locator("#hours-crm").fill("soon")
+    desk.page.locator("#system-crm button").click()
+    desk.page.get_by_role("alert").wait_for()
+    assert violations(desk) == []
+    desk.go("/console/resolvers?state=paused")
+    assert violations(desk) == []
+    desk.go("/console/verified")
+    desk.page.get_by_role("link", name="Look again").first.click()
     desk.page.get_by_label("Reason").wait_for()
     assert violations(desk) == []
 

@@ -98,7 +98,7 @@ def test_a_filter_changes_the_list_and_the_address_and_keeps_the_focus(
     chosen = desk.page.get_by_label("Status")
     chosen.focus()
     chosen.select_option("review")
-    expect(desk.page.locator(".summary")).to_contain_text("5 requests: waiting for approval.")
+    expect(desk.page.locator(".summary")).to_contain_text("6 requests: waiting for approval.")
     assert desk.page.url.endswith("/console/requests?status=review")
     expect(chosen).to_be_focused()
 
@@ -289,7 +289,7 @@ def test_without_javascript_filters_and_themes_are_forms(filled_site: Site, desk
     desk.go("/console/requests")
     desk.page.get_by_label("Status").select_option("review")
     desk.page.get_by_role("button", name="Apply").click()
-    expect(desk.page.locator(".summary")).to_contain_text("5 requests: waiting for approval.")
+    expect(desk.page.locator(".summary")).to_contain_text("6 requests: waiting for approval.")
     desk.page.get_by_role("button", name="Dark").click()
     expect(desk.page.locator("html")).to_have_attribute("data-theme", "dark")
     assert re.search(r"/console/requests\?status=review", desk.page.url)

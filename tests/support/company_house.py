@@ -112,6 +112,14 @@ class Company:
             timeout=30,
         )
 
+    def correct(self, person: int, **corrections: object) -> httpx.Response:
+        return httpx.post(
+            f"{self.address}/api/v1/requests",
+            json={"kind": "rectification", "subject": {"id": str(person)}, "corrections": corrections},
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=30,
+        )
+
     def get(self, request_id: str) -> dict[str, Any]:
         answer = httpx.get(
             f"{self.address}/api/v1/requests/{request_id}", headers={"Authorization": f"Bearer {self.token}"}

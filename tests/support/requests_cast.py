@@ -32,6 +32,7 @@ refs:
 tables:
   people:
     columns: {id: delete, email: delete, crm: delete}
+rectify: {email: people.email}
 """
 PASSWORD = "a-long-enough-password"
 

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
 
 from effaced import clock
+from effaced.audit.sink import DatabaseAuditSink
 from effaced.audit.tables import AuditEvent
 from effaced.crypto import Keyring, new_key
 from effaced.db import Database
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import RequestKind, RequestStatus, SubjectRef, new_id
+from effaced.model import (
+    Correction,
+    CorrectionValue,
+    OutboxOperation,
+    RequestKind,
+    RequestStatus,
+    SubjectRef,
+    new_id,
+)
 from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.tables import Operation, OutboxRow
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
-from effaced.resolvers.protocols import Limits
+from effaced.resolvers.protocols import AlreadyAbsent, AwaitsPerson, Limits, Rectified
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.facade import Outbox
@@ -31,6 +43,26 @@ __all__ = ["KEYRING", "NOON", "CheckingVendor", "House", "Vendor"]
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 KEYRING = Keyring.parse(new_key())
+V = TypeVar("V")
+
+
+@dataclass
+class CorrectingVendor(Vendor):
+    """The same, taking corrections: what it was told, call by call."""
+
+    reply: Callable[[str], Rectified | AlreadyAbsent | AwaitsPerson | BaseException] = field(
+        default=lambda _: Rectified()
+    )
+    told: list[dict[str, CorrectionValue]] = field(default_factory=list)
+
+    async def rectify_subject(
+        self, ref: SubjectRef, corrections: Sequence[Correction], *, key: UUID
+    ) -> Rectified | AlreadyAbsent | AwaitsPerson:
+        self.told.append({each.column: each.value for each in corrections})
+        reply = self.reply(ref.value)
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
 
 
 class House:
@@ -41,9 +73,14 @@ class House:
         self.registry = ResolverRegistry()
         self.options = options
 
-    def vendor(self, name: str, vendor: Vendor, **limits: object) -> Vendor:
-        self.registry.register(Registered(name, name, vendor, Limits(**limits)))  # type: ignore[arg-type]
+    def vendor(self, name: str, vendor: V, after: tuple[str, ...] = (), **limits: object) -> V:
+        known = Registered(name, name, vendor, Limits(**limits), after=after)  # type: ignore[arg-type]
+        self.registry.register(known)
         return vendor
+
+    def outbox(self) -> Outbox:
+        """The library's way in, with the trail as its audit sink."""
+        return Outbox(self.db.sessions, keyring=KEYRING, audit_sink=DatabaseAuditSink())
 
     def runner(self, kind: type[SagaRunner] = SagaRunner, **options: object) -> SagaRunner:
         chosen = {"backoff": BackoffPolicy(), "on_operations_complete": complete_operations}
@@ -53,35 +90,10 @@ class House:
     def drain(self, resolver: str = "crm", **options: object) -> int:
         return asyncio.run(self.runner(**options).drain(resolver))
 
-    def request(self, *calls: tuple[str, str]) -> UUID:
+    def request(self, *calls: tuple[str, str], **options: object) -> UUID:
         """A running request with these calls (resolver, reference), committed."""
         with self.db.begin() as session:
-            request_id = new_id()
-            subject = KEYRING.subject_key(str(request_id))
-            session.execute(
-                insert(Request),
-                {
-                    "id": request_id,
-                    "ref": f"ER-{request_id.hex[-8:]}",
-                    "kind": RequestKind.ERASURE,
-                    "status": RequestStatus.RUNNING,
-                    "subject_key_id": subject.key_id,
-                    "subject_hmac": subject.hmac,
-                    "datamap_hash": "0" * 64,
-                    "approvals_needed": 0,
-                    "received_at": clock.now(),
-                    "due_at": clock.now() + timedelta(days=30),
-                    "execute_attempts": 0,
-                },
-            )
-            enqueue(
-                session,
-                KEYRING,
-                request_id,
-                subject,
-                [Call(name, SubjectRef(name, ref)) for name, ref in calls],
-            )
-        return request_id
+            return add_request(session, calls, registry=self.registry, **options)  # type: ignore[arg-type]
 
     def entries(self) -> Sequence[OutboxRow]:
         with self.db.read() as session:
@@ -114,3 +126,41 @@ class House:
             return (
                 session.scalars(select(Operation).where(Operation.request_id == request_id)).one().remaining
             )
+
+
+def add_request(
+    session: Session,
+    calls: Sequence[tuple[str, str]],
+    *,
+    corrections: Sequence[Correction] = (),
+    registry: ResolverRegistry | None = None,
+) -> UUID:
+    """A running request in the caller's transaction. With corrections it is one to rectify."""
+    request_id = new_id()
+    subject = KEYRING.subject_key(str(request_id))
+    session.execute(
+        insert(Request),
+        {
+            "id": request_id,
+            "ref": f"ER-{request_id.hex[-8:]}",
+            "kind": RequestKind.RECTIFICATION if corrections else RequestKind.ERASURE,
+            "status": RequestStatus.RUNNING,
+            "subject_key_id": subject.key_id,
+            "subject_hmac": subject.hmac,
+            "datamap_hash": "0" * 64,
+            "approvals_needed": 0,
+            "received_at": clock.now(),
+            "due_at": clock.now() + timedelta(days=30),
+            "execute_attempts": 0,
+        },
+    )
+    after = {each.name: each.after for each in registry or ()}
+    enqueue(
+        session,
+        KEYRING,
+        request_id,
+        subject,
+        [Call(name, SubjectRef(name, ref), tuple(corrections), after.get(name, ())) for name, ref in calls],
+        operation=OutboxOperation.RECTIFY if corrections else OutboxOperation.ERASE,
+    )
+    return request_id

@@ -2,8 +2,8 @@
 
 One process serves all of them, each under a path of its own:
 
-    payment   /payment/v1/customers/{id}       deletes at once
-    crm       /crm/contacts/{id}               deletes at once
+    payment   /payment/v1/customers/{id}       deletes at once, takes PATCH
+    crm       /crm/contacts/{id}               deletes at once, takes PATCH
     mailing   /mailing/subscribers/{e-mail}    can only let data expire: 202, gone a while later
     files     /files/objects?prefix={prefix}   deletes everything under a prefix
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,6 +56,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self.vendor_call()
 
+    def do_PATCH(self) -> None:
+        self.vendor_call()
+
     def do_POST(self) -> None:
         if urlsplit(self.path).path == "/_faults":
             return self.change_faults()
@@ -66,9 +70,9 @@ class Handler(BaseHTTPRequestHandler):
         vendor = VENDORS.get(url.path.split("/")[1])
         if vendor is None:
             return self.reply_json(404, {"error": "no such vendor"})
-        self.body()  # a body nobody read would be taken for the next request
+        body = self.body()  # one that nobody read would be taken for the next request
         key = self.headers.get("Idempotency-Key")
-        status, answer, headers = self.misbehave(vendor) or self.behave(vendor, key)
+        status, answer, headers = self.misbehave(vendor) or self.behave(vendor, key, body)
         vendors.calls.append(Call(vendor.name, self.command, self.path, status, key))
         if status is None:
             self.close_connection = True
@@ -97,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
                 return int(fault.number("status")), {"error": str(fault.kind)}, {}
         return None
 
-    def behave(self, vendor: Vendor, key: str | None) -> _Outcome:
+    def behave(self, vendor: Vendor, key: str | None, body: bytes) -> _Outcome:
         if self.headers.get("Authorization") != f"Bearer {self.server.vendors.token}":
             return 401, {"error": "wrong token"}, {"WWW-Authenticate": "Bearer"}
         reference = _reference(vendor, self.path)
@@ -110,18 +114,44 @@ class Handler(BaseHTTPRequestHandler):
             return (200, {"found": found}, {}) if found else (404, {"error": "not found"}, {})
         if self.command == "DELETE":
             return self.delete(vendor, reference, key)
-        return 405, {"error": "GET and DELETE only"}, {"Allow": "GET, DELETE"}
+        if self.command == "PATCH" and vendor.corrects:
+            return self.correct(vendor, reference, key, body)
+        allowed = "GET, DELETE, PATCH" if vendor.corrects else "GET, DELETE"
+        return 405, {"error": f"{allowed} only"}, {"Allow": allowed}
+
+    def replayed(self, vendor: Vendor, key: str | None, call: str) -> _Outcome | None:
+        """What this key was answered before; a key that was used for something else is refused."""
+        before = self.server.vendors.store.answer_to(vendor.name, key) if key else None
+        if before is None:
+            return None
+        if before[0] != call:
+            return 422, {"error": "key used"}, {}
+        return before[1], {}, {"Idempotency-Replayed": "true"}
+
+    def correct(self, vendor: Vendor, reference: str, key: str | None, body: bytes) -> _Outcome:
+        vendors = self.server.vendors
+        call = f"PATCH {self.path} {hashlib.sha256(body).hexdigest()}"
+        if before := self.replayed(vendor, key, call):
+            return before
+        try:
+            values = json.loads(body)
+        except ValueError:
+            values = None
+        if not isinstance(values, dict) or not values or not set(values) <= set(vendor.corrects):
+            return 422, {"error": f"expected some of {', '.join(vendor.corrects)}"}, {}
+        if reference not in vendors.store.find(vendor.name, reference):
+            return 404, {"error": "not found"}, {}
+        fault = vendors.faults.get(vendor.name)
+        if fault is None or fault.kind is not FaultKind.LIES:
+            vendors.store.correct(vendor.name, reference, values)
+            if key:
+                vendors.store.remember(vendor.name, key, call, 200)
+        return 200, {"corrected": sorted(values)}, {}
 
     def delete(self, vendor: Vendor, reference: str, key: str | None) -> _Outcome:
         vendors, call = self.server.vendors, f"DELETE {self.path}"
-        before = vendors.store.answer_to(vendor.name, key) if key else None
-        if before is not None:
-            same = before[0] == call
-            return (
-                (before[1], {}, {"Idempotency-Replayed": "true"})
-                if same
-                else (422, {"error": "key used"}, {})
-            )
+        if before := self.replayed(vendor, key, call):
+            return before
         found = list(vendors.store.find(vendor.name, reference))
         if not found:
             return 404, {"error": "not found"}, {}

@@ -22,13 +22,14 @@ class Vendor:
     collection: str
     by_prefix: bool = False
     only_expires: bool = False
+    corrects: tuple[str, ...] = ()
 
 
 VENDORS = {
     vendor.name: vendor
     for vendor in (
-        Vendor("payment", "v1/customers"),
-        Vendor("crm", "contacts"),
+        Vendor("payment", "v1/customers", corrects=("name", "email")),
+        Vendor("crm", "contacts", corrects=("name", "contact")),
         Vendor("mailing", "subscribers", only_expires=True),
         Vendor("files", "objects", by_prefix=True),
     )
@@ -94,6 +95,18 @@ class Store:
         with self._lock:
             self._db.executemany(
                 "DELETE FROM records WHERE vendor = ? AND key = ?", [(vendor, key) for key in keys]
+            )
+
+    def correct(self, vendor: str, key: str, values: Mapping[str, object]) -> None:
+        """Write these values into a record; what they hold below goes into what the record has there."""
+        with self._lock:
+            body = self._select(vendor, "key = ?", key)[key]
+            for name, value in values.items():
+                old = body.get(name)
+                both = isinstance(old, dict) and isinstance(value, dict)
+                body[name] = {**old, **value} if both else value  # type: ignore[dict-item]
+            self._db.execute(
+                "UPDATE records SET body = ? WHERE vendor = ? AND key = ?", (json.dumps(body), vendor, key)
             )
 
     def expire(self, vendor: str, keys: list[str], after: timedelta) -> datetime:

@@ -10,7 +10,20 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import Column, Integer, MetaData, String, Table, event, func, insert, select
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Date,
+    Enum,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    event,
+    func,
+    insert,
+    select,
+)
 from structlog.testing import capture_logs
 from werkzeug.test import TestResponse
 
@@ -29,12 +42,27 @@ identifiers: {email: email}
 refs: {crm_contact: {column: crm_ref}}
 tables:
   customers:
-    columns: {id: delete, email: delete, crm_ref: delete}
+    columns:
+      {id: delete, email: delete, crm_ref: delete, name: delete, phone: delete, born: delete, points: delete,
+       member: delete, salutation: delete}
+rectify:
+  email: customers.email
+  name: customers.name
+  phone: customers.phone
+  birthday: customers.born
+  points: customers.points
+  membership: customers.member
+  salutation: customers.salutation
 """
 RESOLVERS = """
 version: 1
 resolvers:
   crm: {kind: noop, ref: crm_contact}
+"""
+CORRECTING = """
+version: 1
+resolvers:
+  archive: {kind: manual, ref: crm_contact}
 """
 company = MetaData()
 customers = Table(
@@ -43,6 +71,12 @@ customers = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("email", String(255), nullable=False, unique=True),
     Column("crm_ref", String(64)),
+    Column("name", String(20), nullable=False, server_default="Nobody"),
+    Column("phone", String(32)),
+    Column("born", Date),
+    Column("points", Integer),
+    Column("member", Boolean),
+    Column("salutation", Enum("ms", "mr", "mx", name="salutation")),
 )
 
 
@@ -84,6 +118,10 @@ class Api:
         return {"kind": "erasure", "subject": {"id": subject_id}, **more}
 
     @staticmethod
+    def rectification(subject_id: str = "1", **corrections: Any) -> dict[str, Any]:
+        return {"kind": "rectification", "subject": {"id": subject_id}, "corrections": corrections}
+
+    @staticmethod
     def problem(answer: TestResponse) -> tuple[int, str, dict[str, str]]:
         """Status, type and wrong fields of an answer that must be a problem."""
         assert answer.content_type == "application/problem+json"
@@ -101,6 +139,15 @@ class Api:
         else:
             event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA query_only = ON"))
         engine.dispose()
+
+    def customer(self, subject_id: int) -> Any:
+        with self.runtime.db.read() as session:
+            return session.execute(select(customers).where(customers.c.id == subject_id)).one()
+
+    def everything(self) -> str:
+        """Every cell of effaced's own tables, to look for what must not be there."""
+        with self.runtime.db.read() as session:
+            return repr([session.execute(select(table)).all() for table in Base.metadata.sorted_tables])
 
     def rows(self) -> dict[str, int]:
         """How many rows each table has: what a refusal must leave alone."""
@@ -128,9 +175,9 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
     made = []
 
-    def make(url: str, **settings: Any) -> Runtime:
+    def make(url: str, *, resolvers: str = RESOLVERS, **settings: Any) -> Runtime:
         (tmp_path / "datamap.yaml").write_text(DATAMAP)
-        (tmp_path / "resolvers.yaml").write_text(RESOLVERS)
+        (tmp_path / "resolvers.yaml").write_text(resolvers)
         files = {"datamap": tmp_path / "datamap.yaml", "resolvers": tmp_path / "resolvers.yaml"}
         made.append(Runtime(Settings(**{"database_url": url, "keys": new_key(), **files, **settings})))
         return made[-1]
@@ -162,6 +209,12 @@ def make_api(make_runtime: Callable[..., Runtime]) -> Callable[..., Api]:
 def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
     """Requests of this caller need an approval."""
     return make_api(migrated_url)
+
+
+@pytest.fixture
+def correcting_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
+    """Executed at once, and the system behind it takes corrections, though by hand."""
+    return make_api(migrated_url, approvals_needed=0, resolvers=CORRECTING)
 
 
 @pytest.fixture

@@ -22,7 +22,11 @@ KNOWN = st.sampled_from(["1", "2", "3"])
 ALMOST = st.fixed_dictionaries(
     {},
     optional={
-        "kind": st.just("erasure") | JSON,
+        "kind": st.sampled_from(["erasure", "rectification"]) | JSON,
+        "corrections": st.dictionaries(
+            st.sampled_from(["name", "points", "birthday"]) | TEXT, JSON, max_size=3
+        )
+        | JSON,
         "subject": st.fixed_dictionaries({}, optional={"id": KNOWN | TEXT | JSON, "email": JSON}) | JSON,
         "reason": TEXT | JSON,
         "reference": TEXT,
@@ -39,7 +43,7 @@ def check(api: Api, data: bytes) -> None:
     before = api.rows()
     answer = api.send(data)
     if answer.status_code in (200, 201):
-        assert answer.get_json()["kind"] == "erasure"
+        assert answer.get_json()["kind"] in ("erasure", "rectification")
         return
     assert answer.status_code in (400, 422)
     assert answer.content_type == "application/problem+json"

@@ -18,7 +18,13 @@ def test_a_request_is_found_by_id_and_by_ref(api: Api) -> None:
     sent = api.post(api.erasure("1")).get_json()
     by_id = api.get(f"/api/v1/requests/{sent['id']}")
     assert by_id.status_code == 200
-    assert {**sent, "entries": [], "events": by_id.get_json()["events"]} == by_id.get_json()
+    none = {"confirmed": 0, "still_present": 0, "due": 0}
+    assert {
+        **sent,
+        "verification": none,
+        "entries": [],
+        "events": by_id.get_json()["events"],
+    } == by_id.get_json()
     for ref in (sent["ref"], sent["ref"].lower()):
         assert api.get(f"/api/v1/requests/{ref}").get_json() == by_id.get_json()
 
@@ -29,9 +35,13 @@ def test_it_tells_how_each_system_stands_and_what_happened(trusted_api: Api) -> 
     assert running["steps"] == {"total": 1, "done": 0}
     assert running["entries"] == [
         {
+            "id": running["entries"][0]["id"],
             "system": "crm",
+            "operation": "erase",
             "status": "pending",
             "outcome": None,
+            "corrections": [],
+            "waits_for": [],
             "attempts": 0,
             "next_attempt_at": None,
             "last_error": None,

@@ -35,6 +35,7 @@ def test_a_request_is_taken_in(api: Api) -> None:
         "status": "review",
         "received_at": "2026-03-02T09:30:00.000Z",
         "completed_at": None,
+        "corrections": [],
         "steps": {"total": 0, "done": 0},
         "links": {"self": f"/api/v1/requests/{body['id']}"},
     }

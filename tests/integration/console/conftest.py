@@ -14,6 +14,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import func, insert, select
+from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
 from effaced import clock
@@ -107,6 +108,15 @@ def ada(house: House, visitor: Callable[[], Visitor]) -> Visitor:
 def cleo(house: House, visitor: Callable[[], Visitor]) -> Visitor:
     """An auditor who has signed in."""
     return seated(visitor(), house.cleo)
+
+
+def path_of(rule: Rule) -> str:
+    """An address that the rule serves, of things that do not exist."""
+    names = {"<ref>": "ER-2222-2222", "<fmt>": "csv", "<uuid:entry_id>": str(UUID(int=7))}
+    path = rule.rule
+    for name, value in names.items():
+        path = path.replace(name, value)
+    return path
 
 
 def ref_of(house: House, request_id: UUID) -> str:

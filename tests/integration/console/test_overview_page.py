@@ -15,6 +15,7 @@ _NEED = re.compile(
     r'<span class="need-name"><svg.*?</svg>([^<]+)</span>',
     re.DOTALL,
 )
+_SYSTEM = re.compile(r'<li class="card system paused"')
 
 
 def needs(visitor: Visitor) -> dict[str, tuple[int, str]]:
@@ -25,6 +26,9 @@ def needs(visitor: Visitor) -> dict[str, tuple[int, str]]:
 def test_each_number_is_the_length_of_the_list_it_links_to(house: House, ada: Visitor) -> None:
     fill(house, NOON, completed=4)
     found = needs(ada)
+    paused = found.pop("Paused resolvers")
+    assert paused == (len(_SYSTEM.findall(ada.get(paused[1]).text)), "/console/resolvers?state=paused")
+    assert paused[0]
     assert {name: len(ada.refs(url)) for name, (_, url) in found.items()} == {
         name: count for name, (count, _) in found.items()
     }

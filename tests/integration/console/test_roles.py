@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from tests.browser.seed import House
-from tests.integration.console.conftest import Visitor, ref_of
+from tests.integration.console.conftest import Visitor, path_of, ref_of
 
 READING = {
     "console.sign_in.send",
@@ -19,7 +19,7 @@ READING = {
 
 def posts(app: Flask) -> list[tuple[str, str]]:
     return [
-        (rule.endpoint, rule.rule.replace("<ref>", "ER-2222-2222").replace("<fmt>", "csv"))
+        (rule.endpoint, path_of(rule))
         for rule in app.url_map.iter_rules()
         if rule.endpoint.startswith("console.") and "POST" in (rule.methods or ())
     ]
@@ -65,6 +65,7 @@ def test_an_auditor_may_search_and_export(cleo: Visitor) -> None:
         "/console/abandoned",
         "/console/scheduled",
         "/console/verified",
+        "/console/resolvers",
         "/console/audit",
     ],
 )

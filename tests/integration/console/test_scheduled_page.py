@@ -58,7 +58,7 @@ def test_the_strip_has_its_numbers_in_a_table(house: House, ada: Visitor) -> Non
     assert re.findall(r'<th scope="row">([^<]+)</th><td class="num">(\d+)</td>', page) == [
         ("5 Mar 2026", "2")
     ]
-    assert "2 horizons" in page
+    assert "2 dates" in page
 
 
 def test_load_more_walks_through_all_once_when_all_wait_for_one_moment(house: House, ada: Visitor) -> None:

@@ -12,7 +12,7 @@ from effaced import clock
 from effaced.accounts.officers import set_password
 from effaced.accounts.tables import Officer
 from tests.browser.seed import House
-from tests.integration.console.conftest import HTMX, NOON, Visitor
+from tests.integration.console.conftest import HTMX, NOON, Visitor, path_of
 
 Anybody = Callable[[], Visitor]
 
@@ -24,7 +24,7 @@ def test_every_page_asks_a_stranger_to_sign_in(app: Flask, visitor: Anybody) -> 
         if not rule.endpoint.startswith("console.") or "GET" not in (rule.methods or ()):
             continue
         if rule.endpoint not in open_to_all:
-            path = rule.rule.replace("<ref>", "ER-2222-2222")
+            path = path_of(rule)
             answer = stranger.get(path)
             assert answer.status_code == 303, path
             assert answer.location.startswith("/console/sign-in"), path
@@ -40,7 +40,7 @@ def test_every_form_asks_a_stranger_to_sign_in(app: Flask, visitor: Anybody) -> 
             and "POST" in (rule.methods or ())
             and rule.endpoint not in open_to_all
         ):
-            path = rule.rule.replace("<ref>", "ER-2222-2222").replace("<fmt>", "csv")
+            path = path_of(rule)
             assert stranger.post(path).location == "/console/sign-in", path
 
 

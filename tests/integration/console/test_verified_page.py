@@ -10,7 +10,9 @@ from effaced import clock
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification, new_id
 from effaced.outbox.tables import OutboxRow
 from tests.browser.seed import House
-from tests.integration.console.conftest import Visitor, ref_of
+from tests.integration.console.conftest import HTMX, Visitor, count_events, ref_of
+
+REASON = "The vendor confirmed by e-mail."
 
 
 def erase(house: House, person: int) -> str:
@@ -81,6 +83,53 @@ def test_load_more_walks_through_all_outcomes_once(house: House, ada: Visitor) -
         )
     assert len(ada.refs("/console/verified")) == 161
     assert len(ada.refs("/console/verified?outcome=due")) == 50
+
+
+def test_a_failed_read_back_is_made_again_on_demand(house: House, ada: Visitor) -> None:
+    house.script.still_there.add(("files", "1"))
+    erase(house, 1)
+    again = re.findall(r'href="(/console/verified/[^"]+)"', ada.get("/console/verified").text)
+    assert len(again) == 1, "what was confirmed has no reference left to ask with"
+    assert "Look again at files?" in ada.get(again[0]).text
+    house.script.still_there.clear()
+    answer = ada.post(again[0], {"reason": REASON})
+    assert answer.location == "/console/verified"
+    assert "files is asked to erase, and looked at, once more." in ada.get("/console/verified").text
+    house.run()
+    assert outcomes(ada.get("/console/verified").text) == ["Confirmed gone"] * 2
+    assert count_events(house, "ERASURE_READ_BACK_REQUESTED") == 1
+
+
+def test_looking_again_without_a_reason_changes_nothing(house: House, ada: Visitor) -> None:
+    house.script.still_there.add(("files", "1"))
+    erase(house, 1)
+    (again,) = re.findall(r'href="(/console/verified/[^"]+)"', ada.get("/console/verified").text)
+    answer = ada.post(again, {"reason": " "}, headers=HTMX)
+    assert answer.status_code == 422
+    assert answer.text.strip().startswith('<div id="again"')
+    assert "The reason is missing." in answer.text
+    assert outcomes(ada.get("/console/verified").text)[0] == "Still present"
+
+
+def test_what_has_no_reference_any_more_can_not_be_looked_at(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    house.approve(request_id)
+    house.run()
+    path = f"/console/verified/{house.entry(request_id, 'crm').entry_id}"
+    assert "the reference to the person is gone" in ada.get(path).text
+    ada.post(path, {"reason": REASON})
+    assert "Nothing can be read back here" in ada.get("/console/verified").text
+    assert count_events(house, "ERASURE_READ_BACK_REQUESTED") == 0
+
+
+def test_an_auditor_is_not_offered_to_look_again(house: House, cleo: Visitor) -> None:
+    house.script.still_there.add(("files", "1"))
+    request_id = house.ask(1)
+    house.approve(request_id)
+    house.run()
+    assert "Look again" not in cleo.get("/console/verified").text
+    path = f"/console/verified/{house.entry(request_id, 'files').entry_id}"
+    assert "Waiting for an officer." in cleo.get(path).text
 
 
 def test_an_empty_list_says_what_would_be_here(ada: Visitor) -> None:

@@ -13,10 +13,10 @@ from sqlalchemy.exc import IntegrityError
 from effaced import clock
 from effaced.crypto import Keyring, new_key
 from effaced.errors import Refused
-from effaced.model import RequestKind, RequestStatus
+from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.requests.identifiers import find_requests
 from effaced.requests.intake import receive
-from effaced.requests.subject import open_subject
+from effaced.requests.subject import open_corrections, open_subject
 from effaced.requests.tables import Request
 
 
@@ -46,11 +46,44 @@ def test_an_unknown_person_is_refused_by_field_and_changes_nothing(office: Offic
         assert session.scalar(select(func.count()).select_from(Request)) == 0
 
 
-def test_a_rectification_is_refused_for_now(office: Office) -> None:
-    with pytest.raises(Refused), office.db.begin() as session:
+def test_a_rectification_that_corrects_nothing_is_refused(office: Office) -> None:
+    """It could never be executed: nobody would know what to write."""
+    with pytest.raises(Refused) as caught, office.db.begin() as session:
         receive(
             session, office.keyring, office.plan, kind=RequestKind.RECTIFICATION, subject_id="1", api_key=None
         )
+    assert [problem.where for problem in caught.value.problems] == ["corrections"]
+
+
+def correct(office: Office, *corrections: Correction) -> Request:
+    with office.db.begin() as session:
+        return receive(
+            session,
+            office.keyring,
+            office.plan,
+            kind=RequestKind.RECTIFICATION,
+            subject_id="1",
+            corrections=corrections,
+            api_key=office.key(),
+        ).request
+
+
+def test_a_rectification_keeps_the_names_and_seals_the_values(office: Office) -> None:
+    request = office.request(correct(office, Correction("email", "new@people.example")).id)
+    assert (request.kind, request.correction_fields) == (RequestKind.RECTIFICATION, ["email"])
+    assert b"new@people" not in (request.corrections_sealed or b"")
+    assert "new@people" not in office.payloads()
+    assert open_corrections(office.keyring, request) == (Correction("email", "new@people.example"),)
+
+
+def test_a_correction_that_the_map_does_not_allow_is_refused_and_changes_nothing(office: Office) -> None:
+    with pytest.raises(Refused) as caught:
+        correct(office, Correction("crm", "c-9"))
+    assert [str(problem) for problem in caught.value.problems] == [
+        "corrections.crm: can't be corrected; the data map allows email"
+    ]
+    with office.db.read() as session:
+        assert session.scalar(select(func.count()).select_from(Request)) == 0
 
 
 def test_a_second_one_for_the_same_person_answers_with_the_first(office: Office) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from importlib.resources import files
 from pathlib import Path
 
@@ -46,7 +47,9 @@ def check_demo(environ, tmp_path):
 
 
 def test_the_demo_is_in_order(check_demo):
-    assert dict.fromkeys(VENDORS, Finding.OK) == {name: each.finding for name, each in check_demo().items()}
+    by_hand = {"archive": Finding.UNSURE}  # there is nobody to ask
+    found = {name: each.finding for name, each in check_demo().items()}
+    assert dict.fromkeys(VENDORS, Finding.OK) | by_hand == found
 
 
 def test_a_check_deletes_nothing(vendors, check_demo):
@@ -131,12 +134,12 @@ def test_a_made_up_reference_is_never_the_same_and_looks_like_the_canary():
 
 
 @pytest.fixture
-def run(environ, monkeypatch):
+def run(environ, monkeypatch, migrated_sqlite_url):
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
 
     def invoke(*arguments: str, path: Path = DEMO):
-        settings = load_settings(keys=new_key(), resolvers=path)
+        settings = load_settings(keys=new_key(), resolvers=path, database_url=migrated_sqlite_url)
         return CliRunner(env={"COLUMNS": "200"}).invoke(group, list(arguments), obj=settings)
 
     return invoke
@@ -174,7 +177,14 @@ def test_a_missing_variable_is_named(run, monkeypatch):
 def test_list_shows_what_each_can_do(run):
     result = run("list")
     assert result.exit_code == 0
-    assert result.output.count("erase, verify") == 4
+    can = {each["name"]: each["can"] for each in json.loads(run("list", "--json").output)}
+    assert can == {
+        "payment": ["erase", "rectify", "verify"],
+        "crm": ["erase", "rectify", "verify"],
+        "mailing": ["erase", "verify"],
+        "files": ["erase", "verify"],
+        "archive": ["by hand"],
+    }
 
 
 @pytest.mark.parametrize("command", ["list", "check"])

@@ -35,7 +35,7 @@ def test_the_reason_may_be_left_out() -> None:
 
 def test_every_wrong_field_is_named_at_once() -> None:
     assert complaints({"kind": "murder", "subject": {}, "reason": 3, "extra": 1}) == {
-        "kind": "must be 'erasure'",
+        "kind": "must be 'erasure' or 'rectification'",
         "subject.id": "is missing",
         "reason": "must be a string",
         "extra": "is not a known field",

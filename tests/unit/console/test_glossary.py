@@ -47,6 +47,24 @@ CAST: list[tuple[events.Event, str]] = [
         "Own database changed: 3 rows in 1 table. 1 external call queued.",
     ),
     (
+        events.LocalRectificationExecuted(
+            datamap_hash=HASH,
+            fields=("email", "name"),
+            tables=(
+                events.LocalColumnCorrected(table="customers", columns=("email", "name"), rows=1),
+                events.LocalColumnCorrected(table="letters", columns=("email",), rows=2),
+            ),
+            external_calls=2,
+            without_reference=(),
+            not_concerned=("files",),
+        ),
+        "Own database corrected (email, name): 3 rows changed. 2 external calls queued.",
+    ),
+    (
+        events.RequestSuperseded(by=new_id()),
+        "Closed: the person was erased, so nothing is left to correct.",
+    ),
+    (
         events.LocalExecutionFailed(error="IntegrityError", attempts=1),
         "Changing the own database failed (IntegrityError), after 1 try.",
     ),
@@ -61,6 +79,47 @@ CAST: list[tuple[events.Event, str]] = [
     (
         events.StepFailed(resolver="crm", error="TransientFailure", code="attempts_exhausted", attempts=8),
         "crm was abandoned after 8 tries (TransientFailure, attempts_exhausted).",
+    ),
+    (
+        events.RectificationStepSucceeded(resolver="crm", outcome=StepOutcome.RECTIFIED, attempts=1),
+        "crm corrected the data.",
+    ),
+    (
+        events.RectificationStepSucceeded(resolver="crm", outcome=StepOutcome.ALREADY_ABSENT, attempts=1),
+        "crm had nothing to correct.",
+    ),
+    (
+        events.RectificationStepFailed(
+            resolver="crm", error="ResolverError", code="cannot_rectify", attempts=1
+        ),
+        "crm was abandoned after 1 try (ResolverError, cannot_rectify).",
+    ),
+    (
+        events.RectificationStepFailed(
+            resolver="crm", error="Superseded", code="superseded", attempts=0, superseded_by=new_id()
+        ),
+        "crm was not called: a later request has overtaken the correction.",
+    ),
+    (
+        events.StepAttested(operation=OutboxOperation.ERASE, resolver="archive", prior_status="scheduled"),
+        "archive was erased by hand, on a person's word.",
+    ),
+    (
+        events.StepAttested(
+            operation=OutboxOperation.RECTIFY,
+            resolver="crm",
+            prior_status="abandoned",
+            prior_error="ResolverError",
+        ),
+        "crm was corrected by hand, on a person's word. It had been abandoned (ResolverError).",
+    ),
+    (
+        events.AttestationAwaited(operation=OutboxOperation.ERASE, resolver="archive", by=NOON),
+        "archive waits for a person to erase the data there and to attest it by 2 Mar 2026, 12:00.",
+    ),
+    (
+        events.ReferenceRevealed(resolver="archive"),
+        "The reference to the person at archive was shown.",
     ),
     (
         events.ExpiryScheduled(resolver="mailing", until=NOON, slips=1, prior_attempts=1),
@@ -84,6 +143,27 @@ CAST: list[tuple[events.Event, str]] = [
     (
         events.ErasureCompleted(operation=OutboxOperation.ERASE),
         "Completed: every external call has succeeded.",
+    ),
+    (
+        events.RectificationCompleted(operation=OutboxOperation.RECTIFY),
+        "Completed: every external call has succeeded.",
+    ),
+    (
+        events.RectificationCompleted(operation=OutboxOperation.RECTIFY, superseded=1),
+        "Completed: 1 call overtaken by a later request, the others succeeded.",
+    ),
+    (
+        events.ResolverPaused(resolver="crm", code="officer", until=NOON),
+        "crm was paused. Nothing more is called; what waits loses no tries. Until 2 Mar 2026, 12:00.",
+    ),
+    (
+        events.ResolverPaused(resolver="crm", code="credentials_refused"),
+        "crm was paused by itself: it refused our credentials. Nothing more is called; "
+        "what waits loses no tries.",
+    ),
+    (
+        events.ResolverResumed(resolver="*"),
+        "Everything was resumed and is called again.",
     ),
     (
         events.DeadLetterOpened(

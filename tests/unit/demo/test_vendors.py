@@ -69,6 +69,43 @@ def test_others_keep_their_records(vendors, web):
     assert list(vendors.records("files")) == ["customers/10/c.pdf"]
 
 
+@pytest.mark.parametrize(
+    ("name", "values"), [("payment", {"name": "Eva"}), ("crm", {"contact": {"phone": "1"}})]
+)
+def test_a_patch_corrects_and_keeps_the_rest(vendors, web, name, values):
+    before = next(iter(vendors.records(name).values()))
+    assert web.patch(ANNA[name], json=values).status_code == 200
+    assert before | values == next(iter(vendors.records(name).values()))
+
+
+def test_a_patch_below_keeps_what_stands_beside_it(vendors, web):
+    web.patch(ANNA["crm"], json={"contact": {"email": "a@new.example"}})
+    web.patch(ANNA["crm"], json={"contact": {"phone": "1"}})
+    assert vendors.records("crm")["con_1"]["contact"] == {"email": "a@new.example", "phone": "1"}
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"{", b'{"shoe_size": 44}'])
+def test_a_patch_of_something_else_is_refused_and_changes_nothing(vendors, web, body):
+    assert web.patch(ANNA["payment"], content=body).status_code == 422
+    assert vendors.records("payment")["cus_1"] == {"name": "Anna"}
+
+
+def test_the_same_patch_again_is_replayed_and_another_one_refused(vendors, web):
+    key = {"Idempotency-Key": "k"}
+    answers = [web.patch(ANNA["payment"], json={"name": name}, headers=key) for name in ("Eva", "Eva", "Ida")]
+    assert [answer.status_code for answer in answers] == [200, 200, 422]
+    assert vendors.records("payment")["cus_1"]["name"] == "Eva"
+
+
+@pytest.mark.parametrize("name", ["mailing", "files"])
+def test_some_vendors_can_not_correct(web, name):
+    assert web.patch(ANNA[name], json={"name": "Eva"}).status_code == 405
+
+
+def test_nobody_is_made_up_by_a_patch(web):
+    assert web.patch("/payment/v1/customers/cus_9", json={"name": "Eva"}).status_code == 404
+
+
 def test_the_mailing_list_forgets_only_after_a_while(vendors, web):
     with clock.pretend(NOON) as now:
         answer = delete(web, ANNA["mailing"])

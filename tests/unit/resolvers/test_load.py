@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from effaced.errors import ConfigurationError
-from effaced.resolvers.http import HttpResolver, VerifyingHttpResolver
+from effaced.resolvers.http import HttpResolver, VerifyingHttp
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.protocols import Limits
@@ -70,7 +70,8 @@ def http(extra: str = "", **replaced: str) -> str:
 
 def test_a_whole_block_is_read(write):
     payment = load_registry(write(PAYMENT), ENVIRON).get("payment")
-    assert isinstance(payment.resolver, VerifyingHttpResolver)
+    assert isinstance(payment.resolver, VerifyingHttp)
+    assert (payment.verifies, payment.rectifies, payment.retention_only) == (True, False, False)
     assert (payment.ref, payment.kind, payment.canary) == ("payment_customer", "http", "4711")
     assert Limits(timedelta(seconds=10), 8, 20) == payment.limits
     assert payment.resolver.host == "api.example"
@@ -78,8 +79,44 @@ def test_a_whole_block_is_read(write):
 
 def test_what_is_left_out_has_a_default(write):
     crm = load_registry(write(http())).get("crm")
-    assert type(crm.resolver) is HttpResolver
+    assert isinstance(crm.resolver, HttpResolver)
+    assert (crm.verifies, crm.rectifies, crm.retention_only) == (False, False, False)
     assert (Limits(), None) == (crm.limits, crm.canary)
+
+
+def test_a_rectify_block_makes_it_correct_those_categories_and_no_others(write):
+    extra = '    rectify: {path: "/p/{ref}", fields: {email: contact.mail, name: name}}\n'
+    crm = load_registry(write(http(extra))).get("crm")
+    assert (crm.rectifies, crm.fields) == (True, frozenset({"email", "name"}))
+
+
+def test_what_a_system_holds_can_be_said_without_being_able_to_correct_it(write):
+    assert load_registry(write(http())).get("crm").fields is None
+    assert load_registry(write(http("    holds: []\n"))).get("crm").fields == frozenset()
+    extra = '    holds: [phone]\n    rectify: {path: "/p/{ref}", fields: {email: mail}}\n'
+    assert load_registry(write(http(extra))).get("crm").fields == frozenset({"email", "phone"})
+
+
+def test_a_system_that_only_expires_needs_no_erase(write):
+    text = """\
+version: 1
+resolvers:
+  logs:
+    kind: http
+    ref: person
+    base_url: https://api.example
+    expires: {within_days: 30}
+    verify: {path: "/p/{ref}", absent: [404], present: [200]}
+"""
+    logs = load_registry(write(text)).get("logs")
+    assert (logs.retention_only, logs.verifies) == (True, True)
+
+
+def test_a_manual_system_knows_what_to_tell_the_person(write):
+    text = "version: 1\nresolvers: {archive: {kind: manual, ref: person, instructions: Shred the folder.}}\n"
+    archive = load_registry(write(text)).get("archive")
+    assert (archive.kind, archive.resolver.instructions) == ("manual", "Shred the folder.")
+    assert (archive.retention_only, archive.rectifies) == (True, True)
 
 
 def test_noop_needs_nothing(write):
@@ -218,7 +255,12 @@ def test_an_unknown_kind_names_the_closest(problems):
     ]
 
 
-@pytest.mark.parametrize("key", ["ref", "base_url", "erase"])
+def test_a_system_erases_or_expires_and_one_of_them_has_to_be_said(problems):
+    text = "".join(line for line in http().splitlines(keepends=True) if not line.startswith("    erase:"))
+    assert problems(text) == ["3: resolvers.crm: expected exactly one of erase, expires"]
+
+
+@pytest.mark.parametrize("key", ["ref", "base_url"])
 def test_what_is_required_is_named(problems, key):
     text = "".join(line for line in http().splitlines(keepends=True) if not line.startswith(f"    {key}:"))
     assert [f"3: resolvers.crm.{key}: is required"] == problems(text)
