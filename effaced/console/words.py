@@ -124,11 +124,11 @@ ADVICE = {
     "check_with_vendor": "The vendor reported success, yet the data is there. Ask the vendor, then requeue.",
     "fix_and_requeue": "Trying again will not help until the cause is fixed. Fix it, then requeue.",
     "requeue_when_vendor_is_back": "The vendor did not answer long enough. Requeue once it does.",
+    "requeue_when_it_answers": "The message did not get through. See to the target, then requeue.",
     "reissue": "It can't be requeued: the corrected values went with the failure. "
     "Send the correction again, or correct it by hand and attest.",
     "do_by_hand_and_attest": "Nobody attested it in time. Do it by hand, then attest; "
     "a requeue sets a new date.",
-    "requeue_when_it_answers": "The message did not get through. See to the target, then requeue.",
 }
 
 

@@ -62,7 +62,7 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
     rows, opened = [], []
     told: list[Notice] = []
     for failure in failures:
-        letter_id = known.get(_identity(failure))
+        letter_id = known.get(_identity(failure.domain, failure.entry_id, failure.request_id))
         if letter_id is not None:
             _replay_failed(session, letter_id, failure)
             told += _notices(failure, letter_id, again=True)
@@ -179,9 +179,15 @@ def _resolve(
     )
 
 
-def _identity(failure: Failure) -> tuple[DeadLetterDomain, UUID | None]:
+# A call that was overdue and then failed, or the other way round, is one thing to look at, not two.
+_ABOUT = {DeadLetterDomain.ATTESTATION: DeadLetterDomain.EXTERNAL_CALL}
+
+
+def _identity(
+    domain: DeadLetterDomain, entry_id: UUID | None, request_id: UUID | None
+) -> tuple[DeadLetterDomain, UUID | None]:
     # A local execution has no entry: its letter is found by the request.
-    return failure.domain, failure.entry_id or failure.request_id
+    return _ABOUT.get(domain, domain), entry_id or request_id
 
 
 def _existing(
@@ -200,7 +206,7 @@ def _existing(
         .order_by(DeadLetter.id)
         .with_for_update()
     )
-    return {(domain, entry_id or request_id): letter_id for letter_id, domain, entry_id, request_id in found}
+    return {_identity(row.domain, row.entry_id, row.request_id): row.id for row in found}
 
 
 def _replay_failed(session: Session, letter_id: UUID, failure: Failure) -> None:
@@ -212,6 +218,7 @@ def _replay_failed(session: Session, letter_id: UUID, failure: Failure) -> None:
             status=case(
                 (at_cap, DeadLetterStatus.REQUIRES_REVIEW.value), else_=DeadLetterStatus.PENDING.value
             ),
+            domain=failure.domain,
             failure_type=failure.error,
             error_code=failure.code,
             recommended_action=recommend(failure),

@@ -13,10 +13,16 @@ import pytest
 
 from effaced import clock
 from effaced.demo.vendors import Vendors
-from effaced.model import SubjectRef
+from effaced.model import Correction, CorrectionValue, SubjectRef
 from effaced.resolvers.http import HttpResolver, from_config
 from effaced.resolvers.protocols import Limits
-from effaced.testing import ResolverConformance, SchedulingConformance, VerifyingConformance
+from effaced.testing import (
+    RectifyingConformance,
+    ResolverConformance,
+    RetentionOnlyConformance,
+    SchedulingConformance,
+    VerifyingConformance,
+)
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 NUMBERS = itertools.count(1)
@@ -107,6 +113,33 @@ class TestVerifying(VendorHooks, VerifyingConformance):
     }
 
 
+class TestRectifying(VendorHooks, VerifyingConformance, RectifyingConformance):
+    """With corrections, each under the vendor's own name for it."""
+
+    vendor = "crm"
+    config: ClassVar = {
+        **TestVerifying.config,
+        "rectify": {"path": "/contacts/{ref}", "fields": {"name": "name", "email": "contact.email"}},
+    }
+
+    def add_person(self) -> SubjectRef:
+        value = self.people.format(next(NUMBERS))
+        record = {"name": "Anna Alt", "contact": {"email": "alt@people.example", "phone": "+49 1"}}
+        self.vendors.seed(self.vendor, {value: record})
+        return SubjectRef("person", value)
+
+    def corrections(self) -> list[Correction]:
+        return [Correction("name", "Anna Neu"), Correction("email", "neu@people.example")]
+
+    def values_of(self, ref: SubjectRef) -> dict[str, CorrectionValue]:
+        record: dict[str, Any] = self.vendors.records(self.vendor)[ref.value]
+        return {
+            "name": record["name"],
+            "email": record["contact"]["email"],
+            "phone": record["contact"]["phone"],
+        }
+
+
 class TestByPrefix(VendorHooks, VerifyingConformance):
     """With the reference in the query."""
 
@@ -136,3 +169,18 @@ class TestScheduled(VendorHooks, VerifyingConformance, SchedulingConformance):
 
     def pass_horizon(self, ref: SubjectRef, until: datetime) -> None:
         self.clock.advance(until - clock.now())
+
+
+class TestExpiring(VendorHooks, VerifyingConformance, RetentionOnlyConformance):
+    """With a system that can't be told to delete and forgets by itself."""
+
+    vendor = "crm"
+    config: ClassVar = {
+        "expires": {"within_days": 30},
+        "verify": {"path": "/contacts/{ref}", "absent": [404], "present": [200]},
+    }
+
+    def pass_horizon(self, ref: SubjectRef, until: datetime) -> None:
+        self.vendors.store.delete(self.vendor, [ref.value])
+
+    test_the_key_reaches_the_system = None  # nothing is told, only asked: there is no key to pass on

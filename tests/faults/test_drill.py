@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from company_house import eventually
@@ -103,7 +104,7 @@ def fill(house: House, entries: int) -> None:
     ],
 )
 def test_workers_killed_at_random_lose_nothing_and_repeat_no_success(
-    migrated_postgres_url: str, entries: int, kills: int
+    migrated_postgres_url: str, tmp_path: Path, entries: int, kills: int
 ) -> None:
     chance, began = random.Random(entries), time.monotonic()
     with (
@@ -112,7 +113,14 @@ def test_workers_killed_at_random_lose_nothing_and_repeat_no_success(
         # An entry that flies alone when its worker is killed looks guilty. Two hundred murders are no sign
         # of poison, so more of them are forgiven than usual.
         fleet(
-            migrated_postgres_url, server, NAMES, lease=LEASE, timeout=2, concurrency=5, crash_limit=20
+            migrated_postgres_url,
+            tmp_path,
+            server,
+            NAMES,
+            lease=LEASE,
+            timeout=2,
+            concurrency=5,
+            crash_limit=20,
         ) as workers,
     ):
         fill(house, entries)
@@ -139,6 +147,32 @@ def test_workers_killed_at_random_lose_nothing_and_repeat_no_success(
         f" its lease; {kinds['released']} given back\n"
     )
     assert kinds["again"] > 0, "no kill has hit anything"
+
+
+def test_a_worker_that_slept_through_its_lease_settles_nothing(
+    migrated_postgres_url: str, tmp_path: Path
+) -> None:
+    """Suspended while its calls are being answered, woken when others have done all of it again."""
+    with (
+        watched(migrated_postgres_url) as house,
+        recording(0.2) as server,
+        fleet(migrated_postgres_url, tmp_path, server, NAMES, lease=4, timeout=1.5, concurrency=5) as workers,
+    ):
+        fill(house, 60)
+        workers.spawn()
+        (sleeper,) = workers.workers
+        eventually(lambda: server.answering[sleeper] >= 5, "several calls to be on their way")
+        workers.suspend(sleeper)
+        asleep_over = {each.entry_id for each in house.entries() if each.status is OutboxStatus.IN_FLIGHT}
+        workers.spawn(2)
+        eventually(lambda: left(house) == 0, "the others to do all of it")
+        before = [(each.entry_id, each.token, each.ended_at) for each in house.entries()]
+        workers.wake(sleeper)
+        eventually(lambda: "late_settles_refused" in workers.log.read_text(), "the sleeper to come late")
+        assert asleep_over
+        assert before == [(each.entry_id, each.token, each.ended_at) for each in house.entries()]
+        check_ends(house, server.keys())
+        check_tokens(moves(house))
 
 
 def check_ends(house: House, called: list[str]) -> None:

@@ -11,6 +11,7 @@ from company_house import Company, company, eventually
 from redis import Redis
 
 from effaced.model import OutboxStatus
+from effaced.outbox.flow import resume
 from effaced.servers import Valkey
 
 # A lease just long enough for a call and its read-back, so that healing can be waited for.
@@ -178,7 +179,26 @@ class TestRedis:
             settled(shop, 1)
 
 
-@pytest.mark.parametrize("fault", [("down", {}), ("throttled", {"retry_after": 1}), ("unauthorised", {})])
+def test_a_vendor_that_refuses_our_credentials_waits_for_a_person(
+    migrated_sqlite_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """The resolver is paused by itself; resumed with the right credentials, it goes on as if nothing was."""
+    with company(migrated_sqlite_url, redis_url, tmp_path, **QUICK) as shop:
+        shop.start_web()
+        shop.start("worker")
+        shop.start("scheduler")
+        shop.vendors.fault("payment", "unauthorised")
+        shop.post(shop.people[0])
+        shop.eventually(lambda: shop.events("RESOLVER_PAUSED"), "the payment system to be paused")
+        shop.vendors.heal()
+        shop.post(shop.people[1])
+        with shop.db.begin() as session:
+            assert resume(session, "payment", actor="cli")
+        settled(shop, 2)
+        assert {entry.attempts for entry in shop.entries()} == {1}
+
+
+@pytest.mark.parametrize("fault", [("down", {}), ("throttled", {"retry_after": 1})])
 def test_a_vendor_in_trouble_is_waited_for(
     migrated_sqlite_url: str, redis_url: str, tmp_path: Path, fault: tuple[str, dict[str, object]]
 ) -> None:

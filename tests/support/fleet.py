@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ class Recorder:
     url: str
     seconds: float
     calls: list[Received] = field(default_factory=list)
+    answering: Counter[int] = field(default_factory=Counter)
+    """By process: how many calls it waits for the answers of."""
 
     def keys(self) -> list[str]:
         return [call.key for call in self.calls]
@@ -59,13 +62,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         recorder: Recorder = self.server.recorder  # type: ignore[attr-defined]
-        began = time.monotonic()
+        began, process = time.monotonic(), int(self.path.split("/")[1])
+        recorder.answering[process] += 1
         if recorder.seconds:
             time.sleep(recorder.seconds)
         # Before the answer: what nobody lived to hear was a call all the same.
-        recorder.calls.append(
-            Received(self.headers["Idempotency-Key"], int(self.path.split("/")[1]), began, time.monotonic())
-        )
+        recorder.calls.append(Received(self.headers["Idempotency-Key"], process, began, time.monotonic()))
+        recorder.answering[process] -= 1
         self.send_response(204)
         self.end_headers()
 
@@ -96,10 +99,11 @@ def recording(seconds: float = 0.0) -> Iterator[Recorder]:
 
 
 class Fleet:
-    """Workers on one database, each a process of its own."""
+    """Workers on one database, each a process of its own. What they log stands in the file `log`."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._nursery = process
+        self.log = log
         self.workers: list[int] = []
 
     def spawn(self, number: int = 1) -> None:
@@ -115,10 +119,18 @@ class Fleet:
         self.workers.remove(worker)
         os.kill(worker, signal.SIGKILL)
 
+    def suspend(self, worker: int) -> None:
+        """As a machine does that is moved, or runs out of processors: it goes on where it was, but late."""
+        os.kill(worker, signal.SIGSTOP)
+
+    def wake(self, worker: int) -> None:
+        os.kill(worker, signal.SIGCONT)
+
 
 @contextmanager
 def fleet(
     database_url: str,
+    folder: Path,
     server: Recorder,
     names: Sequence[str],
     *,
@@ -139,14 +151,17 @@ def fleet(
         "rate": rate,
         "crash_limit": crash_limit,
     }
-    nursery = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("fleet_process.py")), json.dumps(settings)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "NO_PROXY": "127.0.0.1"},
-    )
-    made = Fleet(nursery)
+    log = folder / "workers.log"
+    with log.open("ab") as stderr:
+        nursery = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("fleet_process.py")), json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env={**os.environ, "NO_PROXY": "127.0.0.1"},
+        )
+    made = Fleet(nursery, log)
     try:
         yield made
     finally:

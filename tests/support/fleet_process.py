@@ -68,7 +68,7 @@ def work(settings: dict[str, Any], parent: int) -> None:
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    log.configure("warning", "json")
+    log.configure("info", "json")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     parent = os.getpid()
     for _line in sys.stdin:

@@ -46,6 +46,15 @@ def test_an_unknown_person_is_refused_by_field_and_changes_nothing(office: Offic
         assert session.scalar(select(func.count()).select_from(Request)) == 0
 
 
+def test_a_rectification_that_corrects_nothing_is_refused(office: Office) -> None:
+    """It could never be executed: nobody would know what to write."""
+    with pytest.raises(Refused) as caught, office.db.begin() as session:
+        receive(
+            session, office.keyring, office.plan, kind=RequestKind.RECTIFICATION, subject_id="1", api_key=None
+        )
+    assert [problem.where for problem in caught.value.problems] == ["corrections"]
+
+
 def correct(office: Office, *corrections: Correction) -> Request:
     with office.db.begin() as session:
         return receive(
@@ -75,15 +84,6 @@ def test_a_correction_that_the_map_does_not_allow_is_refused_and_changes_nothing
     ]
     with office.db.read() as session:
         assert session.scalar(select(func.count()).select_from(Request)) == 0
-
-
-def test_a_rectification_that_corrects_nothing_is_refused(office: Office) -> None:
-    """It could never be executed: nobody would know what to write."""
-    with pytest.raises(Refused) as caught, office.db.begin() as session:
-        receive(
-            session, office.keyring, office.plan, kind=RequestKind.RECTIFICATION, subject_id="1", api_key=None
-        )
-    assert [problem.where for problem in caught.value.problems] == ["corrections"]
 
 
 def test_a_second_one_for_the_same_person_answers_with_the_first(office: Office) -> None:

@@ -127,6 +127,27 @@ class TestManual:
             assert [each.status for each in bureau.letters()] == [DeadLetterStatus.REPLAYING]
         assert len(bureau.events("ATTESTATION_AWAITED")) == 2
 
+    def test_that_fails_in_another_way_after_a_requeue_is_the_same_dead_letter(
+        self, db: Database, tmp_path: Path, noon: ManualClock
+    ) -> None:
+        """Else the first one would be `replaying` for ever, beside one that is open."""
+        bureau = Bureau(db, tmp_path)
+        bureau.registry.register(Registered("crm", "crm", ManualResolver(ManualConfig(due_days=14))))
+        bureau.erase()
+        bureau.drain()
+        noon.advance(DUE)
+        bureau.drain()
+        (overdue,) = bureau.letters()
+        with bureau.db.begin() as session:
+            redrive(
+                session, bureau.executor(), [overdue.id], actor="officer:7", reason="they have an API now"
+            )
+        bureau.vendor("crm", Vendor(lambda _: ResolverError("no", code="http_400")))
+        bureau.drain()
+        (letter,) = bureau.letters()
+        assert (letter.id, letter.status) == (overdue.id, DeadLetterStatus.PENDING)
+        assert (letter.domain, letter.error_code) == (DeadLetterDomain.EXTERNAL_CALL, "http_400")
+
     def test_shows_a_correction_to_who_has_to_make_it(self, house: House, noon: ManualClock) -> None:
         request_id = with_archive(house).request(
             ("archive", "shelf 3"), corrections=[Correction("name", "Berta")]

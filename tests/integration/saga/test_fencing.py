@@ -236,6 +236,28 @@ class TestFlush:
         assert {entry.status for entry in house.entries()} == {OutboxStatus.SUCCEEDED}
         assert {entry.attempts for entry in house.entries()} == {1}
 
+    def test_does_not_wait_for_a_sibling_that_hangs_until_its_timeout(self, house: House) -> None:
+        """When the hanging call is given up at last, the trail has long told of all the others."""
+        told: list[int] = []
+
+        class OneHangs(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                try:
+                    if ref.value == "hangs":
+                        await asyncio.Event().wait()
+                finally:
+                    if ref.value == "hangs":
+                        told.append(len(house.events("ERASURE_STEP_SUCCEEDED")))
+                return Erased()
+
+        house.vendor("crm", OneHangs(), timeout=timedelta(seconds=3), concurrency=10)
+        house.request(("crm", "hangs"), *(("crm", str(number)) for number in range(9)))
+        house.drain()
+        assert told == [9]
+        ended = sorted((each.status, each.last_error) for each in house.entries() if each.last_error)
+        assert ended == [(OutboxStatus.FAILED, "TimeoutError")]
+        assert {each.token for each in house.entries()} == {1}
+
     def test_slow_calls_leave_the_free_places_to_others(self, house: House) -> None:
         """Six slow calls in ten places end only when all the quick ones have been settled beside them."""
 

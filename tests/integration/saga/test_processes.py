@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -50,12 +51,14 @@ def overlapping(calls: list[Received]) -> set[str]:
 
 
 def test_each_entry_is_called_under_one_lease_and_each_request_completes_once(
-    shared: House, migrated_postgres_url: str
+    shared: House, migrated_postgres_url: str, tmp_path: Path
 ) -> None:
     """O4: the two calls of each request are made by whoever comes first, and one of them completes it."""
     with (
         recording(0.005) as server,
-        fleet(migrated_postgres_url, server, ["crm", "mail"], lease=60, timeout=20, concurrency=2) as workers,
+        fleet(
+            migrated_postgres_url, tmp_path, server, ["crm", "mail"], lease=60, timeout=20, concurrency=2
+        ) as workers,
     ):
         workers.spawn(4)
         with shared.db.begin() as session:
@@ -72,13 +75,15 @@ def test_each_entry_is_called_under_one_lease_and_each_request_completes_once(
     assert {(each.token, each.attempts) for each in shared.entries()} == {(1, 1)}
 
 
-def test_the_rate_limit_is_one_for_all_of_them(shared: House, migrated_postgres_url: str) -> None:
+def test_the_rate_limit_is_one_for_all_of_them(
+    shared: House, migrated_postgres_url: str, tmp_path: Path
+) -> None:
     """Twenty a second, and a second's worth at once. Four processes with a limit each would make eighty."""
     rate, calls = 20, 90
     with (
         recording() as server,
         fleet(
-            migrated_postgres_url, server, ["crm"], lease=60, timeout=20, concurrency=10, rate=rate
+            migrated_postgres_url, tmp_path, server, ["crm"], lease=60, timeout=20, concurrency=10, rate=rate
         ) as workers,
     ):
         workers.spawn(4)
