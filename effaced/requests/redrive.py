@@ -91,9 +91,7 @@ def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, 
     note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
     resolver = ask_for_read_back(session, entry_id)
     if resolver is None:
-        raise Conflict(
-            "Nothing can be read back here: the reference to the person is gone."
-        )
+        raise Conflict("Nothing can be read back here: the reference to the person is gone.")
     letters = session.scalars(
         select(DeadLetter.id).where(
             DeadLetter.entry_id == entry_id, DeadLetter.domain == DeadLetterDomain.VERIFICATION
