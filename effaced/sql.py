@@ -1,18 +1,18 @@
 """Statements for the hot paths: the same text whatever the number of rows, so that it is prepared once.
 
 On PostgreSQL many rows travel as one JSON value and many ids as one array literal. Both are put together
-by C code in one go; a bound value per cell costs more than everything the database does with it.
+by compiled code in one go; a bound value per cell costs more than everything the database does with it.
+What all rows have in common travels once: of a flush that is most of it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
+from pydantic_core import to_json
 from sqlalchemy import (
     JSON,
     ColumnElement,
@@ -24,10 +24,10 @@ from sqlalchemy import (
     Uuid,
     any_,
     bindparam,
-    column,
     func,
     insert,
     literal,
+    literal_column,
     select,
     update,
 )
@@ -36,6 +36,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from effaced.db import Base, is_postgres
+from effaced.together import run
 
 
 def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -43,11 +44,10 @@ def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, 
     if not rows:
         return
     table = cast(Table, into.__table__)
-    connection = session.connection()
-    if is_postgres(connection):
-        connection.execute(_insert_from_json(table, tuple(rows[0])), {"lot": _as_json(rows)})
+    if is_postgres(session):
+        run(session, _insert_from_json(table, tuple(rows[0])), _as_json(rows))
     else:
-        connection.execute(insert(table), list(rows))
+        session.connection().execute(insert(table), list(rows))
 
 
 def among(
@@ -55,9 +55,23 @@ def among(
 ) -> ColumnElement[bool]:
     """`key IN (ids)`, for few or many."""
     if is_postgres(session):
-        array = literal("{" + ",".join([each.hex for each in ids]) + "}", Text())
-        return key == any_(sql_cast(array, ARRAY(Uuid())))
+        return key == any_(sql_cast(literal(_array(ids), Text()), ARRAY(Uuid())))
     return key.in_(ids)
+
+
+def among_ids(key: ColumnElement[Any] | InstrumentedAttribute[Any], *, postgres: bool) -> ColumnElement[bool]:
+    """The same for a statement that is kept: it gets its ids from `as_ids` when it is run."""
+    if postgres:
+        return key == any_(sql_cast(bindparam("ids", type_=Text()), ARRAY(Uuid())))
+    return key.in_(bindparam("ids", expanding=True))
+
+
+def as_ids(session: Session, ids: Collection[UUID]) -> dict[str, Any]:
+    return {"ids": _array(ids) if is_postgres(session) else list(ids)}
+
+
+def _array(ids: Collection[UUID]) -> str:
+    return "{" + to_json(list(ids)).decode()[1:-1] + "}"
 
 
 def update_rows(session: Session, what: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -66,12 +80,11 @@ def update_rows(session: Session, what: type[Base], rows: Sequence[Mapping[str, 
     The caller has locked the rows: nothing is taken in any order here.
     """
     table = cast(Table, what.__table__)
-    connection = session.connection()
-    if is_postgres(connection):
-        connection.execute(_update_from_json(table, tuple(rows[0])), {"lot": _as_json(rows)})
+    if is_postgres(session):
+        run(session, _update_from_json(table, tuple(rows[0])), _as_json(rows))
     else:
         lot = [{f"new_{name}": value for name, value in row.items()} for row in rows]
-        connection.execute(_update_each(table, tuple(rows[0])), lot)
+        session.connection().execute(_update_each(table, tuple(rows[0])), lot)
 
 
 @lru_cache(maxsize=64)
@@ -101,21 +114,29 @@ def _update_each(table: Table, columns: tuple[str, ...]) -> Update:
 
 
 def _lot(table: Table, columns: tuple[str, ...]) -> TableValuedAlias:
-    """The rows of the JSON value `lot`, typed as the table's columns are."""
-    rows = func.json_to_recordset(sql_cast(bindparam("lot", type_=Text()), JSON()))
-    cells = rows.table_valued(*(column(name, table.c[name].type) for name in columns), name="lot")
-    return cells.render_derived(with_types=True)
+    """The rows of the JSON value `lot`, as rows of the table; what they don't name stands in `common`."""
+    nothing: ColumnElement[Any] = literal_column(f"NULL::{table.name}")
+    common = func.json_populate_record(nothing, sql_cast(bindparam("common", type_=Text()), JSON()))
+    rows = func.json_populate_recordset(common, sql_cast(bindparam("lot", type_=Text()), JSON()))
+    return rows.table_valued(*(table.c[name] for name in columns), name="lot")
 
 
-def _as_json(rows: Sequence[Mapping[str, Any]]) -> str:
-    return json.dumps(rows, default=_as_text, separators=(",", ":"))
+def _as_json(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    common: dict[str, Any] = {}
+    varying: list[str] = []
+    for name, value in rows[0].items():
+        for row in rows:
+            other = row[name]
+            if other is not value and other != value:
+                varying.append(name)
+                break
+        else:
+            common[name] = value
+    lot = [{name: _cell(row[name]) for name in varying} for row in rows]
+    common = {name: _cell(value) for name, value in common.items()}
+    return {"common": to_json(common).decode(), "lot": to_json(lot).decode()}
 
 
-def _as_text(value: object) -> str:
-    if isinstance(value, UUID):
-        return value.hex
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return f"\\x{value.hex()}"
-    return str(value)
+def _cell(value: Any) -> Any:
+    # JSON has no bytes: they go in the form PostgreSQL reads.
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else value

@@ -6,25 +6,26 @@ statements through the session too, as long as it does not look at their results
 
 from __future__ import annotations
 
+from collections.abc import Mapping, MutableMapping
 from types import TracebackType
 from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import psycopg
-from sqlalchemy import Executable
-from sqlalchemy.engine.interfaces import Compiled
+from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from effaced.db import is_postgres
 
-_compiled: WeakKeyDictionary[Executable, Compiled] = WeakKeyDictionary()
+_compiled: WeakKeyDictionary[Executable, SQLCompiler] = WeakKeyDictionary()
 
 
 class Later:
     """What a statement gave: its rows if it asked for any, and how many it changed."""
 
-    def __init__(self, label: str, cursor: psycopg.Cursor[Any] | None = None) -> None:
+    def __init__(self, label: str = "", cursor: psycopg.Cursor[Any] | None = None) -> None:
         self.label = label
         self.cursor = cursor
         self.rows: list[tuple[Any, ...]] = []
@@ -35,6 +36,25 @@ class Later:
             self.count = self.cursor.rowcount
             self.rows = self.cursor.fetchall() if self.cursor.description else []
             self.cursor.close()
+
+
+def run(session: Session, statement: Executable, values: Mapping[str, Any]) -> Later:
+    """One statement by itself, for the hot paths: the caller keeps it, so that it is compiled once.
+
+    On PostgreSQL it goes to the driver, past what SQLAlchemy does for every statement, which costs more
+    than the statement. So rows come as the driver makes them: states are plain words.
+    """
+    connection = session.connection()
+    if not is_postgres(connection):
+        return _run_now(connection, statement, values)
+    cursor = _raw(connection).cursor()
+    later = Later(cursor=cursor)
+    try:
+        cursor.execute(*_bound(connection, statement, values))
+        later.settle()
+    except psycopg.Error as error:
+        raise _wrapped(connection, error) from error
+    return later
 
 
 class Together:
@@ -49,34 +69,23 @@ class Together:
 
     def __enter__(self) -> Self:
         if is_postgres(self._connection):
-            self._raw = cast("psycopg.Connection[Any]", self._connection.connection.driver_connection)
+            self._raw = _raw(self._connection)
             self._pipeline = self._raw.pipeline()
             self._pipeline.__enter__()
         return self
 
-    def run(self, statement: Executable, values: dict[str, Any] | None = None, label: str = "") -> Later:
-        """Send a statement. Values go to the driver as they are: no type of effaced's own among them."""
-        if self._raw is None:
-            return self._run_now(statement, values, label)
-        compiled = _compiled.get(statement)
-        if compiled is None:
-            compiled = _compiled[statement] = statement.compile(dialect=self._connection.dialect)  # type: ignore[attr-defined]
-        cursor = self._raw.cursor()
-        later = Later(label, cursor)
-        self._sent.append(later)
-        cursor.execute(str(compiled), compiled.construct_params(values))
-        return later
-
-    def _run_now(self, statement: Executable, values: dict[str, Any] | None, label: str) -> Later:
-        later = Later(label)
+    def run(self, statement: Executable, values: Mapping[str, Any] | None = None, label: str = "") -> Later:
+        """Send a statement; what it gave is as `run` of this module has it."""
+        if self._raw is not None:
+            cursor = self._raw.cursor()
+            self._sent.append(later := Later(label, cursor))
+            cursor.execute(*_bound(self._connection, statement, values or {}))
+            return later
         try:
-            result = self._connection.execute(statement, values or {})
+            return _run_now(self._connection, statement, values or {})
         except DBAPIError:
             self.failed = label
             raise
-        later.rows = [tuple(row) for row in result] if result.returns_rows else []
-        later.count = result.rowcount
-        return later
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -91,18 +100,49 @@ class Together:
         if refused is not None:
             # In the order in which they were sent; the first without a result is the one.
             self.failed = next((each.label for each in self._sent if _unanswered(each)), "")
-            raise self._wrapped(refused) from refused
+            raise _wrapped(self._connection, refused) from refused
         if error is None:
             for each in self._sent:
                 each.settle()
 
-    def _wrapped(self, error: psycopg.Error) -> BaseException:
-        """As SQLAlchemy would have raised it."""
-        broken = self._raw is not None and self._raw.broken
-        return DBAPIError.instance(
-            None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=broken,
-            dialect=self._connection.dialect,
-        )  # fmt: skip
+
+def _raw(connection: Connection) -> psycopg.Connection[Any]:
+    return cast("psycopg.Connection[Any]", connection.connection.driver_connection)
+
+
+def _bound(
+    connection: Connection, statement: Executable, values: Mapping[str, Any]
+) -> tuple[str, MutableMapping[str, Any]]:
+    """Text and values as the driver takes them."""
+    compiled = _compiled.get(statement)
+    if compiled is None:
+        compiled = _compiled[statement] = statement.compile(dialect=connection.dialect)  # type: ignore[attr-defined]
+        assert not compiled.post_compile_params, "IN with a list has no one text: see sql.among_ids"
+    bound = compiled.construct_params(dict(values))
+    for name, process in compiled._bind_processors.items():
+        if name in bound:
+            bound[name] = process(bound[name])  # type: ignore[operator]
+    return str(compiled), bound
+
+
+def _run_now(connection: Connection, statement: Executable, values: Mapping[str, Any]) -> Later:
+    later = Later()
+    result = connection.execute(statement, values)
+    later.rows = [tuple(row) for row in result] if result.returns_rows else []
+    later.count = result.rowcount
+    return later
+
+
+def _wrapped(connection: Connection, error: psycopg.Error) -> BaseException:
+    """As SQLAlchemy would have raised it."""
+    broken = _raw(connection).broken
+    wrapped = DBAPIError.instance(
+        None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=broken,
+        dialect=connection.dialect,
+    )  # fmt: skip
+    if broken:
+        connection.invalidate(error)
+    return wrapped
 
 
 def _unanswered(later: Later) -> bool:

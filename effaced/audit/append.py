@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -32,9 +33,13 @@ def append(session: Session, records: Iterable[Record]) -> None:
     """Append in the order given. An event of an unregistered type is refused."""
     at = clock.now()
     rows = []
+    records = list(records)  # and kept to the end: two events are told apart by their id() here
+    # Many entries of a flush end alike and share their event: it is dumped once.
+    payloads: dict[int, dict[str, Any]] = {}
     for record in records:
-        if TYPES.get(getattr(record.event, "type", "")) is not type(record.event):
-            raise TypeError(f"{type(record.event).__name__} is not a registered audit event")
+        payload = payloads.get(id(record.event))
+        if payload is None:
+            payload = payloads[id(record.event)] = _payload(record.event)
         rows.append(
             {
                 "at": at,
@@ -44,10 +49,16 @@ def append(session: Session, records: Iterable[Record]) -> None:
                 "entry_id": record.entry_id,
                 "subject_key_id": record.subject.key_id if record.subject else None,
                 "subject_hmac": record.subject.hmac if record.subject else None,
-                "payload": record.event.model_dump(mode="json", exclude_none=True),
+                "payload": payload,
             }
         )
     insert_rows(session, AuditEvent, rows)
+
+
+def _payload(event: Event) -> dict[str, Any]:
+    if TYPES.get(getattr(event, "type", "")) is not type(event):
+        raise TypeError(f"{type(event).__name__} is not a registered audit event")
+    return event.model_dump(mode="json", exclude_none=True)
 
 
 def append_one(session: Session, event: Event, **about: object) -> None:

@@ -8,14 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, case, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    String,
+    Table,
+    Update,
+    bindparam,
+    case,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
+from effaced.db import UtcDateTime, is_postgres
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, SubjectKey, new_id
 from effaced.notify.notices import (
@@ -27,8 +42,10 @@ from effaced.notify.notices import (
     VerificationFailed,
 )
 from effaced.notify.write import announce
-from effaced.sql import among
+from effaced.sql import among_ids, as_ids
+from effaced.together import run
 
+_letters = cast(Table, DeadLetter.__table__)
 # How a letter was settled.
 REPLAYED = "replayed"
 ATTESTED = "attested"
@@ -112,12 +129,22 @@ def record_recoveries(
     resolution: str = REPLAYED,
 ) -> None:
     """The work behind these letters has ended well after all: they are resolved."""
-    _resolve(session, domains, among(session, DeadLetter.entry_id, entry_ids), resolution)
+    statement = _recovering(is_postgres(session), tuple(domains))
+    values = {"how": resolution, "now": clock.now(), **as_ids(session, entry_ids)}
+    run(session, statement, values)
+
+
+@cache
+def _recovering(postgres: bool, domains: tuple[DeadLetterDomain, ...]) -> Update:
+    # Every flush with a success in it asks this.
+    how, now = bindparam("how", type_=String()), bindparam("now", type_=UtcDateTime())
+    return _resolving(domains, among_ids(_letters.c.entry_id, postgres=postgres), how, now)
 
 
 def record_execution_recovery(session: Session, request_id: UUID) -> None:
     """The local execution of this request has succeeded after all."""
-    _resolve(session, (DeadLetterDomain.LOCAL_EXECUTION,), DeadLetter.request_id == request_id, REPLAYED)
+    mine = _letters.c.request_id == request_id
+    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, REPLAYED, clock.now()))
 
 
 def recommend(failure: Failure) -> str:
@@ -167,15 +194,17 @@ def _notices(failure: Failure, letter_id: UUID, *, again: bool) -> list[Notice]:
 _SETTLED = (DeadLetterStatus.RESOLVED, DeadLetterStatus.ARCHIVED, DeadLetterStatus.REJECTED)
 
 
-def _resolve(
-    session: Session, domains: Collection[DeadLetterDomain], which: ColumnElement[bool], resolution: str
-) -> None:
-    now = clock.now()
-    session.execute(
-        update(DeadLetter)
-        .where(DeadLetter.domain.in_(domains), which, DeadLetter.status.not_in(_SETTLED))
-        .values(status=DeadLetterStatus.RESOLVED, resolution=resolution, resolved_at=now, updated_at=now),
-        execution_options={"synchronize_session": False},
+def _resolving(
+    domains: Collection[DeadLetterDomain], which: ColumnElement[bool], how: Any, now: Any
+) -> Update:
+    return (
+        update(_letters)
+        .where(
+            _letters.c.domain.in_([literal_column(f"'{each}'") for each in domains]),
+            which,
+            _letters.c.status.not_in([literal_column(f"'{each}'") for each in _SETTLED]),
+        )
+        .values(status=DeadLetterStatus.RESOLVED, resolution=how, resolved_at=now, updated_at=now)
     )
 
 

@@ -8,21 +8,37 @@ skipped, not waited for; on SQLite writers are serial anyway.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, literal, null, select, union_all, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    bindparam,
+    case,
+    literal_column,
+    null,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced import clock
+from effaced.db import UtcDateTime
 from effaced.model import OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
+from effaced.together import run
 
 # Statuses stand in these statements as literals: with bound values a generic plan can't use the partial
 # indexes, and claiming would slow down with every finished entry.
 PENDING, IN_FLIGHT, FAILED, SCHEDULED = (
-    literal(status, outbox.c.status.type, literal_execute=True)
+    literal_column(f"'{status}'", outbox.c.status.type)
     for status in (
         OutboxStatus.PENDING,
         OutboxStatus.IN_FLIGHT,
@@ -41,16 +57,14 @@ LEASED: ColumnElement[bool] = outbox.c.status == IN_FLIGHT
 def claim(session: Session, resolver: str | Collection[str], *, limit: int, lease: timedelta) -> list[Entry]:
     """Claim up to `limit` due entries of one resolver, or of any of several, oldest first."""
     now = clock.now()
-    mine = outbox.c.resolver == resolver if isinstance(resolver, str) else outbox.c.resolver.in_(resolver)
-    fresh = _lockable(select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, FRESH), limit).order_by(
-        outbox.c.enqueued_at, outbox.c.entry_id
-    )
-    gated = _lockable(
-        select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= now), limit
-    ).order_by(outbox.c.gate, outbox.c.entry_id)
-    both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
-    picked = select(both.c.entry_id).order_by(both.c.enqueued_at, both.c.entry_id).limit(limit)
-    return _take(session, outbox.c.entry_id.in_(picked), now, lease, alone=False)
+    values = {"whose": resolver, "now": now, "until": now + lease, "most": limit}
+    if isinstance(resolver, str):
+        taken = run(session, _CLAIM, values).rows
+    else:
+        taken = [tuple(row) for row in session.execute(_CLAIM_ANY, values | {"whose": list(resolver)})]
+    entries = [as_entry(row) for row in taken]
+    entries.sort(key=lambda entry: (entry.enqueued_at, entry.entry_id))
+    return entries
 
 
 def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[Entry]:
@@ -60,10 +74,8 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     is returned. If it was alone, the crash is its own and counts.
     """
     now = clock.now()
-    crashed = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, LEASED, outbox.c.gate <= now)
-    return _take(
-        session, _first(crashed.order_by(outbox.c.gate, outbox.c.entry_id), 1), now, lease, alone=True
-    )
+    taken = run(session, _CLAIM_CRASHED, {"whose": resolver, "now": now, "until": now + lease}).rows
+    return [as_entry(row) for row in taken]
 
 
 def has_crashed(session: Session, resolver: str) -> bool:
@@ -103,7 +115,9 @@ def release(session: Session, entries: list[Entry]) -> None:
         )
 
 
-def _lockable(statement: Select[*tuple[Any, ...]], limit: int) -> Select[*tuple[Any, ...]]:
+def _lockable(
+    statement: Select[*tuple[Any, ...]], limit: int | BindParameter[int]
+) -> Select[*tuple[Any, ...]]:
     return statement.limit(limit).with_for_update(skip_locked=True)
 
 
@@ -114,25 +128,43 @@ def _first(statement: Select[*tuple[Any, ...]], limit: int) -> ColumnElement[boo
     return outbox.c.entry_id.in_(select(picked.c.entry_id))
 
 
-def _take(
-    session: Session, which: ColumnElement[bool], now: datetime, lease: timedelta, *, alone: bool
-) -> list[Entry]:
+def _due(mine: ColumnElement[bool]) -> ColumnElement[bool]:
+    most = bindparam("most", type_=Integer())
+    fresh = _lockable(select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, FRESH), most).order_by(
+        outbox.c.enqueued_at, outbox.c.entry_id
+    )
+    gated = _lockable(
+        select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= _NOW), most
+    ).order_by(outbox.c.gate, outbox.c.entry_id)
+    both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
+    return outbox.c.entry_id.in_(
+        select(both.c.entry_id).order_by(both.c.enqueued_at, both.c.entry_id).limit(most)
+    )
+
+
+def _take(which: ColumnElement[bool], *, alone: bool) -> ReturningUpdate[*tuple[Any, ...]]:
     returned = case((LEASED & outbox.c.claimed_alone.is_(False), 1), else_=0)
     own_crash = case((LEASED & outbox.c.claimed_alone.is_(True), 1), else_=0)
-    taken = session.execute(
+    return (
         update(outbox)
         .where(which)
         .values(
-            status=OutboxStatus.IN_FLIGHT,
+            status=IN_FLIGHT,
             attempts=outbox.c.attempts + 1 - returned,
             crashes=outbox.c.crashes + own_crash,
             token=outbox.c.token + 1,
             claimed_alone=alone,
-            gate=now + lease,
-            last_attempt_at=now,
+            gate=bindparam("until", type_=UtcDateTime()),
+            last_attempt_at=_NOW,
         )
         .returning(*COLUMNS)
     )
-    entries = [as_entry(row) for row in taken]
-    entries.sort(key=lambda entry: (entry.enqueued_at, entry.entry_id))
-    return entries
+
+
+# Built once: putting such a statement together takes longer than the database takes to run it.
+_NOW = bindparam("now", type_=UtcDateTime())
+_MINE = outbox.c.resolver == bindparam("whose", type_=String())
+_ANY = outbox.c.resolver.in_(bindparam("whose", type_=String(), expanding=True))
+_CRASHED = select(outbox.c.entry_id).where(_MINE, LEASED, outbox.c.gate <= _NOW)
+_CLAIM, _CLAIM_ANY = _take(_due(_MINE), alone=False), _take(_due(_ANY), alone=False)
+_CLAIM_CRASHED = _take(_first(_CRASHED.order_by(outbox.c.gate, outbox.c.entry_id), 1), alone=True)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from effaced.db import is_postgres
 from effaced.model import OutboxOperation
 from effaced.outbox.tables import Operation, operations
-from effaced.sql import among, update_rows
+from effaced.sql import among_ids, as_ids, update_rows
+from effaced.together import run
 
 Completed = tuple[UUID, OutboxOperation]
 
@@ -22,15 +26,8 @@ def count_down(session: Session, done: Counter[Completed]) -> list[Completed]:
     """
     if not done:
         return []
-    counters = {
-        (row.request_id, row.operation): row.remaining
-        for row in session.execute(
-            select(operations.c.request_id, operations.c.operation, operations.c.remaining)
-            .where(among(session, operations.c.request_id, {request_id for request_id, _ in done}))
-            .order_by(operations.c.request_id, operations.c.operation)
-            .with_for_update()
-        )
-    }
+    locked = run(session, _locking(is_postgres(session)), as_ids(session, {each for each, _ in done})).rows
+    counters = {(request_id, operation): remaining for request_id, operation, remaining in locked}
     update_rows(
         session,
         Operation,
@@ -44,3 +41,13 @@ def count_down(session: Session, done: Counter[Completed]) -> list[Completed]:
         ],
     )
     return [key for key, number in done.items() if counters[key] == number]
+
+
+@cache
+def _locking(postgres: bool) -> Select[*tuple[Any, ...]]:
+    return (
+        select(operations.c.request_id, operations.c.operation, operations.c.remaining)
+        .where(among_ids(operations.c.request_id, postgres=postgres))
+        .order_by(operations.c.request_id, operations.c.operation)
+        .with_for_update()
+    )

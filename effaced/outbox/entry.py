@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
 from effaced.crypto import Keyring
 from effaced.errors import Unavailable
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef
@@ -92,7 +90,13 @@ COLUMNS = (
 )
 
 
-def as_entry(row: Row[*tuple[Any, ...]]) -> Entry:
+# Rows that come past SQLAlchemy have plain words.
+_OPERATIONS = {each.value: each for each in OutboxOperation}
+_STATUSES = {each.value: each for each in OutboxStatus}
+
+
+def as_entry(row: Sequence[Any]) -> Entry:
     """A row of COLUMNS as an entry."""
-    entry_id, request_id, operation, resolver, key_id, hmac, *rest = row
-    return Entry(entry_id, request_id, operation, resolver, SubjectKey(key_id, hmac), *rest)
+    entry_id, request_id, operation, resolver, key_id, hmac, kind, sealed, status, *rest = row
+    subject, operation, status = SubjectKey(key_id, hmac), _OPERATIONS[operation], _STATUSES[status]
+    return Entry(entry_id, request_id, operation, resolver, subject, kind, sealed, status, *rest)

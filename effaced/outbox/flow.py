@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import String, bindparam, insert, literal_column, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
@@ -19,11 +19,17 @@ from effaced.doorbell import ring_after_commit
 from effaced.notify import notices
 from effaced.notify.write import announce
 from effaced.outbox.tables import Flow, flow
+from effaced.together import run
 
 ALL = "*"
 BY_OFFICER = "officer"
 CREDENTIALS_REFUSED = "credentials_refused"
 _SECOND = timedelta(seconds=1)
+# Asked before every claim.
+_PAUSED = select(flow.c.paused_until).where(
+    flow.c.resolver.in_([bindparam("resolver", type_=String()), literal_column(f"'{ALL}'")]),
+    flow.c.paused_at.is_not(None),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +100,10 @@ def pauses(session: Session) -> dict[str, Pause]:
 
 def is_paused(session: Session, resolver: str) -> bool:
     """Whether nothing of this resolver may be claimed now."""
-    rows = session.execute(
-        select(flow.c.paused_at, flow.c.paused_until).where(
-            flow.c.resolver.in_([resolver, ALL]), flow.c.paused_at.is_not(None)
-        )
-    )
     now = clock.now()
-    return any(_holds(row, now) for row in rows)
+    return any(
+        until is None or until > now for (until,) in run(session, _PAUSED, {"resolver": resolver}).rows
+    )
 
 
 def not_paused(session: Session, resolvers: Iterable[str]) -> set[str]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import Select, Table, bindparam, null, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced import clock
+from effaced.db import UtcDateTime, is_postgres
 from effaced.model import OutboxOperation, RequestStatus
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.write import announce
 from effaced.requests.tables import Request
-from effaced.sql import among
+from effaced.sql import among_ids, as_ids
+from effaced.together import Together
 
 
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
@@ -21,16 +26,32 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
     if not completed:
         return
     now = clock.now()
-    ids = {request_id for request_id, _ in completed}
-    session.execute(
-        select(Request.id).where(among(session, Request.id, ids)).order_by(Request.id).with_for_update()
-    )
-    closed = session.scalars(
-        update(Request)
-        .where(among(session, Request.id, ids), Request.status == RequestStatus.RUNNING)
-        .values(status=RequestStatus.COMPLETED, completed_at=now, closed_at=now, subject_sealed=None)
-        .returning(Request.id),
-        execution_options={"synchronize_session": False},
-    )
+    ids = as_ids(session, {request_id for request_id, _ in completed})
+    lock, close = _statements(is_postgres(session))
+    with Together(session) as batch:
+        batch.run(lock, ids)
+        closed = batch.run(close, ids | {"at": now})
     operations = dict(completed)
-    announce(session, [RequestCompleted(request_id=each, operation=operations[each]) for each in closed])
+    announce(
+        session, [RequestCompleted(request_id=each, operation=operations[each]) for (each,) in closed.rows]
+    )
+
+
+@cache
+def _statements(postgres: bool) -> tuple[Select[*tuple[Any, ...]], ReturningUpdate[*tuple[Any, ...]]]:
+    """One that locks the requests in their order, and one that closes those that run."""
+    table = cast(Table, Request.__table__)
+    mine, at = among_ids(table.c.id, postgres=postgres), bindparam("at", type_=UtcDateTime())
+    closed = {
+        "status": RequestStatus.COMPLETED,
+        "completed_at": at,
+        "closed_at": at,
+        "subject_sealed": null(),
+    }
+    return (
+        select(table.c.id).where(mine).order_by(table.c.id).with_for_update(),
+        update(table)
+        .where(mine, table.c.status == RequestStatus.RUNNING)
+        .values(closed | {"subject_sealed": null()})
+        .returning(table.c.id),
+    )

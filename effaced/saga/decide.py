@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from effaced.audit.events import (
     AttestationAwaited,
@@ -142,11 +143,7 @@ def _succeeded(
     result: Result, outcome: StepOutcome, rules: Rules, now: datetime, basis: str | None = None
 ) -> Decision:
     entry = result.entry
-    events: list[Event] = [
-        told(entry.operation, StepSucceeded)(
-            resolver=entry.resolver, outcome=outcome, attempts=entry.attempts, retained_basis=basis
-        )
-    ]
+    events = [_success(entry.operation, entry.resolver, outcome, entry.attempts, basis)]
     failures: tuple[DeadLetterDomain, ...] = ()
     if result.verification is Verification.CONFIRMED:
         events.append(ExternallyVerified(resolver=entry.resolver))
@@ -166,6 +163,16 @@ def _succeeded(
         events=tuple(events),
         failures=failures,
         code="still_present" if failures else "",
+    )
+
+
+@lru_cache(maxsize=1024)
+def _success(
+    operation: OutboxOperation, resolver: str, outcome: StepOutcome, attempts: int, basis: str | None
+) -> Event:
+    # Thousands of entries end alike. An event is frozen, so those that say the same may be the same.
+    return told(operation, StepSucceeded)(
+        resolver=resolver, outcome=outcome, attempts=attempts, retained_basis=basis
     )
 
 

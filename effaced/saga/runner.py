@@ -149,9 +149,7 @@ class SagaRunner:
                     if alone:
                         # Whoever dies beside an entry that flies alone must not be taken for its victim.
                         await flush.finish()
-                    callable_now = await asyncio.to_thread(
-                        self._release_unfinishable, claimed.entries, limits
-                    )
+                    callable_now = await self._release_unfinishable(claimed.entries, limits)
                     flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
                 if flying:
                     results, flying = await landed(flying, min(_LOOK_ROUND, wait or _LOOK_ROUND))
@@ -197,17 +195,20 @@ class SagaRunner:
                 booking.take(len(entries))
             return _Claimed(entries, alone=bool(crashed))
 
-    def _release_unfinishable(self, entries: list[Entry], limits: Limits) -> list[Entry]:
+    async def _release_unfinishable(self, entries: list[Entry], limits: Limits) -> list[Entry]:
         """Give back what could not be finished within its lease, and return the rest."""
         latest = clock.now() + limits.timeout * 2  # the call and its read-back
         late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
         if not late:
             return entries
-        with self._sessions.begin() as session:
-            claims.release(session, late)
+        await asyncio.to_thread(self._release, late)
         _log.error("lease_too_short", resolver=late[0].resolver, released=len(late))
         self.stop()  # the next claim would be no longer
         return [entry for entry in entries if entry not in late]
+
+    def _release(self, late: list[Entry]) -> None:
+        with self._sessions.begin() as session:
+            claims.release(session, late)
 
     async def _call(self, entry: Entry) -> Result:
         return await call(self._registry, self._keyring, entry, crash_limit=self._crash_limit)

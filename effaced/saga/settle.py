@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import ColumnElement, Select, Update, bindparam, null, or_, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import SYSTEM, Record
 from effaced.audit.events import ErasureCompleted, told
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.db import is_postgres
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.model import DeadLetterDomain, OutboxStatus, SubjectKey, Verification
 from effaced.outbox.countdown import Completed, count_down
@@ -28,7 +30,8 @@ from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
 from effaced.saga.decide import Decision
-from effaced.sql import among, insert_rows
+from effaced.sql import among_ids, as_ids, insert_rows
+from effaced.together import Together, run
 
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
@@ -44,9 +47,15 @@ def settle(
     live = _still_ours(session, decisions)
     if not live:
         return []
-    audit.append(session, [_record(decision, event) for decision in live for event in decision.events])
-    _write_attempts(session, live)
-    _write_statuses(session, live)
+    records = [_record(decision, event) for decision in live for event in decision.events]
+    ours = type(audit) is DatabaseAuditSink
+    if not ours:  # somebody else's sink may want to look at what its statements gave
+        audit.append(session, records)
+    with Together(session):
+        if ours:
+            audit.append(session, records)
+        _write_attempts(session, live)
+        _write_statuses(session, live)
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
     done = Counter((each.entry.request_id, each.entry.operation) for each in succeeded)
@@ -83,19 +92,28 @@ def complete(
 
 
 def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
+    ids = as_ids(session, [each.entry.entry_id for each in decisions])
+    if waited_for := [each.entry.request_id for each in decisions if each.entry.unblocks]:
+        others = waiting(session, waited_for)
+        locked = [tuple(row) for row in session.execute(_locking(is_postgres(session), others), ids)]
+    else:
+        locked = run(session, _locking_these(is_postgres(session)), ids).rows
+    tokens = {entry_id: token for entry_id, token, status in locked if status == OutboxStatus.IN_FLIGHT}
+    return [each for each in decisions if tokens.get(each.entry.entry_id) == each.entry.token]
+
+
+def _locking(postgres: bool, *others: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
     # By primary key alone: with the status in the condition PostgreSQL may walk the index of everything
     # that was ever in flight since the last vacuum.
-    wanted = among(session, outbox.c.entry_id, [each.entry.entry_id for each in decisions])
-    if waited_for := [each.entry.request_id for each in decisions if each.entry.unblocks]:
-        wanted = or_(wanted, waiting(session, waited_for))
-    locked = session.execute(
+    return (
         select(outbox.c.entry_id, outbox.c.token, outbox.c.status)
-        .where(wanted)
+        .where(or_(among_ids(outbox.c.entry_id, postgres=postgres), *others))
         .order_by(outbox.c.entry_id)
         .with_for_update()
     )
-    tokens = {row.entry_id: row.token for row in locked if row.status is OutboxStatus.IN_FLIGHT}
-    return [each for each in decisions if tokens.get(each.entry.entry_id) == each.entry.token]
+
+
+_locking_these = cache(_locking)
 
 
 def _record(decision: Decision, event: Any) -> Record:
@@ -141,28 +159,40 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
         seen = verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
         # Nothing personal outlives its use: only a read-back still needs the reference of a success.
         used_up = status is OutboxStatus.SUCCEEDED and verification in (None, Verification.CONFIRMED)
-        session.execute(
-            update(outbox)
-            .where(among(session, outbox.c.entry_id, ids))
-            .values(
-                status=status,
-                gate=gate,
-                attempts=attempts,
-                last_error=error,
-                outcome=outcome,
-                retained_basis=basis,
-                times_parked=parked,
-                verification=verification,
-                verify_due_at=verify_due_at,
-                verified_at=now if seen else None,
-                ended_at=now if status in _ENDED else None,
-                claimed_alone=False,
-                crashes=0,
-                **({"ref_sealed": None} if used_up else {}),
-                **({"corrections_sealed": None} if status in _ENDED else {}),
-                **({"aging_since": gate} if status is OutboxStatus.SCHEDULED else {}),
-            )
+        cleared = (
+            *(["ref_sealed"] if used_up else []),
+            *(["corrections_sealed"] if status in _ENDED else []),
         )
+        written = {
+            "status": status,
+            "gate": gate,
+            "attempts": attempts,
+            "last_error": error,
+            "outcome": outcome,
+            "retained_basis": basis,
+            "times_parked": parked,
+            "verification": verification,
+            "verify_due_at": verify_due_at,
+            "verified_at": now if seen else None,
+            "ended_at": now if status in _ENDED else None,
+            **({"aging_since": gate} if status is OutboxStatus.SCHEDULED else {}),
+        }
+        statement = _writing(is_postgres(session), tuple(written), cleared)
+        new = {f"new_{name}": value for name, value in written.items()}
+        run(session, statement, new | as_ids(session, ids))
+
+
+@cache
+def _writing(postgres: bool, names: tuple[str, ...], cleared: tuple[str, ...]) -> Update:
+    return (
+        update(outbox)
+        .where(among_ids(outbox.c.entry_id, postgres=postgres))
+        .values(
+            {name: bindparam(f"new_{name}", type_=outbox.c[name].type) for name in names}
+            | dict.fromkeys(cleared, null())
+            | {"claimed_alone": False, "crashes": 0}
+        )
+    )
 
 
 def _write_dead_letters(session: Session, live: Sequence[Decision]) -> None:

@@ -56,6 +56,18 @@ class Relay:
                 self.trips[-1] += data
             self._server_spoke = False
 
+    def restart(self) -> None:
+        """Forget what was counted; the next BEGIN starts the count."""
+        with self._lock:
+            self.trips.clear()
+            self._counting = False
+
+    def before_commit(self) -> list[bytes]:
+        """What the client waited for on its way to the COMMIT, which was the last it asked for."""
+        *working, last = [trip for trip in self.trips if not trip.startswith(b"X")]  # X: it hangs up
+        assert b"COMMIT" in last
+        return working
+
     def close(self) -> None:
         self._listener.close()
 

@@ -1,0 +1,126 @@
+"""The execution of a request: the person's rows, the entries and the event in one transaction."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import text
+
+from effaced import clock
+from effaced.bench.erase_floor import erase_raw
+from effaced.bench.ground import Ground, Progress, prepare
+from effaced.bench.relay import relayed
+from effaced.bench.report import Report, quantiles, ratio
+from effaced.datamap.load import load_map
+from effaced.datamap.plan import ErasurePlan, plan_erasure
+from effaced.db import Database
+from effaced.errors import Unavailable
+from effaced.model import RequestKind
+from effaced.requests.execute import Executor
+from effaced.requests.intake import receive
+from effaced.resolvers.noop import NoopResolver
+from effaced.resolvers.registry import Registered, ResolverRegistry
+
+SYSTEMS = ("crm", "mail", "pay", "files")
+_WARM_UP = 5
+_MAP = """
+version: 1
+subject: {table: bench_people, key: id}
+refs: {person: {column: id}}
+tables:
+  bench_people: {columns: {id: delete, email: delete}}
+  bench_orders: {link: {to: bench_people, on: {person: id}}, columns: {id: delete, person: delete}}
+  bench_letters: {link: {to: bench_people, on: {person: id}}, columns: {id: delete, person: delete}}
+"""
+_COMPANY = """
+    CREATE TABLE bench_people (id integer PRIMARY KEY, email text);
+    CREATE TABLE bench_orders (id serial PRIMARY KEY, person integer REFERENCES bench_people);
+    CREATE TABLE bench_letters (id serial PRIMARY KEY, person integer REFERENCES bench_people);
+    CREATE INDEX ON bench_orders (person);
+    CREATE INDEX ON bench_letters (person);
+"""
+_PEOPLE = """
+    INSERT INTO bench_people SELECT n, n || '@people.example' FROM generate_series(1, :people) n;
+    INSERT INTO bench_orders (person) SELECT n FROM generate_series(1, :people) n, generate_series(1, 3);
+    INSERT INTO bench_letters (person) SELECT n FROM generate_series(1, :people) n, generate_series(1, 2);
+"""
+
+
+def bench_erase(*, people: int, url: str | None, progress: Progress) -> Report:
+    """Erase `people` people of three tables and four systems, by turns with the floor."""
+    with prepare(url, progress) as ground:
+        try:
+            progress(f"{people} people of three tables ask to be forgotten, and as many for the floor")
+            plan = _company(ground, 2 * (people + _WARM_UP) + 2)
+            trips, (effaced, floor) = _measure(ground, plan, people, progress)
+        finally:
+            with ground.database.begin() as session:
+                session.execute(text("DROP TABLE IF EXISTS bench_letters, bench_orders, bench_people"))
+    value, least = round(people / sum(effaced), 1), round(people / sum(floor), 1)
+    times, floor_times = quantiles(effaced), quantiles(floor)
+    line = (
+        f"erase: {value:,.0f} transactions/s (p50 {times['p50']:.2f} ms, p95 {times['p95']:.2f} ms,"
+        f" {trips} round trips and a commit); raw SQL floor {least:,.0f} transactions/s"
+        f" (p50 {floor_times['p50']:.2f} ms); ratio {ratio(value, least):.2f}"
+    )
+    more = {**times, "floor_p50": floor_times["p50"], "floor_p95": floor_times["p95"], "round_trips": trips}
+    return Report("erase", people, value, "transactions/s", least, [line], more)
+
+
+def _company(ground: Ground, people: int) -> ErasurePlan:
+    with ground.database.begin() as session:
+        session.execute(text(_COMPANY))
+        for statement in filter(str.strip, _PEOPLE.split(";")):
+            session.execute(text(statement), {"people": people})
+    with tempfile.TemporaryDirectory() as folder, ground.database.read() as session:
+        path = Path(folder, "map.yaml")
+        path.write_text(_MAP)
+        return plan_erasure(session.connection(), load_map(path))
+
+
+def _measure(
+    ground: Ground, plan: ErasurePlan, people: int, progress: Progress
+) -> tuple[int, tuple[list[float], list[float]]]:
+    registry = ResolverRegistry(tuple(Registered(name, "person", NoopResolver()) for name in SYSTEMS))
+    ids = _ask(ground, plan, 2 * (people + _WARM_UP) + 2)
+    trips = _round_trips(ground, plan, registry, ids[:2])
+    executor = Executor(ground.database, ground.keyring, plan, registry)
+    ground.settle_down()
+    progress(f"erasing {people} people on each side")
+    times: tuple[list[float], list[float]] = ([], [])
+    with ground.raw() as connection:
+        for number, request_id in enumerate(ids[2:]):
+            started = clock.monotonic()
+            if number % 2:
+                erase_raw(connection, request_id, person=number + 3, systems=SYSTEMS)
+            elif not executor.execute_now(request_id):
+                raise Unavailable("An execution has failed: the figure would mean nothing.")
+            if number >= 2 * _WARM_UP:
+                times[number % 2].append(clock.monotonic() - started)
+    return trips, times
+
+
+def _ask(ground: Ground, plan: ErasurePlan, people: int) -> list[UUID]:
+    """A request of each person, to be executed at once."""
+    about = {"kind": RequestKind.ERASURE, "api_key": None, "approvals": 0}
+    with ground.database.begin() as session:
+        return [
+            receive(session, ground.keyring, plan, subject_id=str(n + 1), **about).request.id  # type: ignore[arg-type]
+            for n in range(people)
+        ]
+
+
+def _round_trips(ground: Ground, plan: ErasurePlan, registry: ResolverRegistry, ids: Sequence[UUID]) -> int:
+    """How often the second of two executions waits for the database before it commits."""
+    with relayed(ground.url) as (url, relay):
+        database = Database(url)
+        executor = Executor(database, ground.keyring, plan, registry)
+        for request_id in ids:
+            relay.restart()
+            executor.execute_now(request_id)
+        trips = relay.before_commit()
+        database.dispose()
+    return len(trips)
