@@ -152,7 +152,9 @@ def _running(command: str, environ: dict[str, str]) -> Iterator[None]:
     finally:
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+    if process.returncode:
+        raise Unavailable(f"`effaced {command}` ended with {process.returncode}; what it said stands above.")

@@ -68,5 +68,6 @@ def work(runtime: Runtime, *, burst: bool = False) -> None:
     _log.info("worker_started", name=worker.name)
     worker.work(**options)
     _log.info("worker_stopped", name=worker.name)
-    if not burst and not worker._stop_requested:
+    # Not `_stop_requested`: RQ sets that only for a worker that was told while it had a job.
+    if not burst and worker._shutdown_requested_date is None:
         raise Unavailable("The worker ended without being told to; its log says why.")
