@@ -13,7 +13,7 @@ from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
 from effaced.console.urls import not_allowed, word_arg
 from effaced.errors import Conflict, Problem, Refused
-from effaced.outbox.flow import ALL
+from effaced.outbox.flow import ALL, pauses
 from effaced.requests import steer
 from effaced.requests.systems import all_paused, systems
 
@@ -80,7 +80,7 @@ def _name() -> str:
     """The resolver of the form: one that is configured, one that is paused, or `*`."""
     name = request.form.get("resolver", "")
     with runtime().db.read() as session:
-        known = {ALL, *(each.name for each in systems(session, runtime().registry, runtime().keyring))}
+        known = {ALL, *(each.name for each in runtime().registry), *pauses(session)}
     if name not in known:
         raise not_allowed("resolver", sorted(known))
     return name

@@ -9,10 +9,8 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.audit.notes import write_note
 from effaced.crypto import Keyring
-from effaced.doorbell import ring_after_commit
 from effaced.errors import Conflict, Problem, Refused
 from effaced.outbox import flow
-from effaced.outbox.due import due_resolvers
 
 MOST_HOURS = 24 * 90
 
@@ -35,10 +33,8 @@ def pause(
 def resume(session: Session, keyring: Keyring, resolver: str, *, actor: str, reason: str) -> None:
     """Have the resolver called again; what has waited is rung for."""
     note = write_note(session, keyring, reason, author=actor)
-    if resolver not in flow.pauses(session) or not flow.resume(session, resolver, actor=actor, note=note):
+    if not flow.resume(session, resolver, actor=actor, note=note):
         raise Conflict(f"{_name(resolver)} not paused.")
-    if resolver == flow.ALL:
-        ring_after_commit(session, due_resolvers(session))
 
 
 def _name(resolver: str) -> str:

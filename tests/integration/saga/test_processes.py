@@ -92,7 +92,8 @@ def test_the_rate_limit_is_one_for_all_of_them(
         eventually(lambda: open_entries(shared) == 0, "everything to be called")
     assert len(server.calls) == calls
     assert len({call.process for call in server.calls}) > 1
-    # Between booking and calling a busy machine may take its time, so that calls come closer together.
-    assert server.busiest() <= 2 * rate + rate // 2
+    # Twice the rate within a second, booked by the clock: what it allows and what may be booked ahead. On a
+    # busy machine a call is made some time after it was booked, so that some come closer together.
+    assert server.busiest() <= 3 * rate
     times = [call.began for call in server.calls]
     assert max(times) - min(times) >= (calls - 2 * rate) / rate
