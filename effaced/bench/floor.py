@@ -2,7 +2,8 @@
 
 Per batch, as the runner does it: one transaction that claims and one that settles. Either is one statement,
 and no row travels back to the database: what a settle writes is made out of the claimed rows where they are.
-No objects, no typed events, no resolver, no sealed references opened, no fencing.
+No objects, no typed events, no resolver, no sealed references opened, no fencing. Counters are locked in the
+order of their requests, or two processes would end in a deadlock.
 """
 
 from __future__ import annotations
@@ -44,10 +45,13 @@ _SETTLE = """
         INSERT INTO effaced_attempts
             (entry_id, request_id, number, resolver, operation, at, outcome, latency_ms)
         SELECT entry_id, request_id, attempts, resolver, 'erase', last_attempt_at, 'success', 0 FROM done
+    ), locked AS MATERIALIZED (
+        SELECT request_id, number FROM effaced_operations o
+        JOIN (SELECT request_id, count(*) AS number FROM done GROUP BY request_id) d USING (request_id)
+        WHERE o.operation = 'erase' ORDER BY request_id FOR UPDATE OF o
     ), counted AS (
         UPDATE effaced_operations o SET remaining = remaining - number
-        FROM (SELECT request_id, count(*) AS number FROM done GROUP BY request_id) d
-        WHERE o.request_id = d.request_id AND o.operation = 'erase'
+        FROM locked WHERE o.request_id = locked.request_id AND o.operation = 'erase'
         RETURNING o.request_id, remaining
     ), completed AS (
         UPDATE effaced_requests
