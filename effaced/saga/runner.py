@@ -109,13 +109,32 @@ class SagaRunner:
         self._stopping = True
 
     async def run_once(self) -> int:
-        """Work through everything that is due now; returns what was settled.
+        """Work through everything that is due; returns what was settled.
 
-        Resolvers are driven side by side: one with a long backlog keeps no other waiting.
+        Resolvers are driven side by side: one with a long backlog keeps no other waiting, nor what becomes
+        due of another meanwhile.
         """
+        settled, driving = 0, dict[str, asyncio.Task[int]]()
+        try:
+            while True:
+                due = set[str]() if self._stopping else await asyncio.to_thread(self._due)
+                driving |= {
+                    name: asyncio.create_task(self.drain(name)) for name in sorted(due - driving.keys())
+                }
+                if driving:
+                    await asyncio.wait(driving.values(), timeout=_LOOK_ROUND)
+                ended = [name for name, drained in driving.items() if drained.done()]
+                settled += sum(driving.pop(name).result() for name in ended)
+                if not driving:
+                    return settled
+        except BaseException:
+            for drained in driving.values():
+                drained.cancel()
+            raise
+
+    def _due(self) -> set[str]:
         with self._sessions() as session:
-            names = due_resolvers(session)
-        return sum(await asyncio.gather(*(self.drain(name) for name in sorted(names))))
+            return due_resolvers(session)
 
     async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
         """Work on one resolver until nothing of it is due, or until `seconds` have passed."""

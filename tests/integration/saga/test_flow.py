@@ -251,3 +251,23 @@ def test_a_long_backlog_keeps_no_other_resolver_waiting(house: House) -> None:
     assert len(big.calls) == 40
     order = [each.payload["resolver"] for each in house.events("ERASURE_STEP_SUCCEEDED")]
     assert order.index("small") <= 1
+
+
+def test_what_becomes_due_beside_a_long_backlog_is_not_kept_waiting_either(house: House) -> None:
+    """Asked for while the backlog's first call is made, done before its second one ends."""
+
+    class Backlog(Vendor):
+        async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+            self.calls.append((ref.value, key))
+            if len(self.calls) == 1:
+                house.request(("small", "1"))
+            while len(self.calls) == 2 and house.outbox().status_counts()[OutboxStatus.SUCCEEDED] < 2:
+                await asyncio.sleep(0.01)
+            return Erased()
+
+    house.vendor("big", Backlog(), concurrency=1, timeout=timedelta(seconds=20))
+    small = house.vendor("small", Vendor())
+    house.request(*(("big", str(number)) for number in range(5)))
+    assert run(house) == 6
+    assert len(small.calls) == 1
+    assert {(each.status, each.attempts) for each in house.entries()} == {(OutboxStatus.SUCCEEDED, 1)}
