@@ -72,6 +72,7 @@ class TestDrain:
         assert gain["floor"] == pytest.approx(two["floor"] / one["floor"], abs=0.01)
         assert tables(fresh_postgres_url) == ["effaced_alembic_version"], "it leaves nothing behind"
 
+    @pytest.mark.drill
     def test_compares_the_cost_of_an_entry_between_cases(self, fresh_postgres_url: str) -> None:
         cases = (Case(), Case(per_request=1), Case(per_request=100), Case(parked=300))
         report = bench_cases(
