@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, timedelta
@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from effaced import clock
+from effaced.errors import ConfigurationError, Problem
 
 RETRY_AFTER_CAP = timedelta(hours=24)
 
@@ -79,6 +80,19 @@ def retry_after(value: str | None) -> timedelta | None:
     except (ValueError, OverflowError):
         return None
     return max(timedelta(0), min(wait, RETRY_AFTER_CAP))
+
+
+def require_time(timeouts: Mapping[str, timedelta], lease: timedelta) -> None:
+    """Refuse calls that, made twice, do not fit into the lease: somebody else would make them meanwhile."""
+    problems = [
+        Problem(name, f"timeout must be under {lease.total_seconds() / 2:g} seconds")
+        for name, timeout in timeouts.items()
+        if timeout * 2 >= lease
+    ]
+    if problems:
+        raise ConfigurationError(
+            "The lease (EFFACED_LEASE_SECONDS) is too short for these:", problems=problems
+        )
 
 
 def _new_client() -> httpx.AsyncClient:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from uuid import UUID
 
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced import migrate
@@ -16,6 +17,7 @@ from effaced.crypto import Keyring
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
+from effaced.errors import ConfigurationError, Conflict
 from effaced.model import Correction, CorrectionValue, RequestKind, RequestStatus
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
@@ -25,7 +27,8 @@ from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.facade import Outbox
-from effaced.saga.runner import AbandonedHook, SagaRunner
+from effaced.saga.runner import SagaRunner
+from effaced.saga.tell import AbandonedHook
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Effaced:
         resolvers: ResolverRegistry | str | Path,
         audit_sink: AuditSink | None = None,
     ) -> None:
+        _require_driver(sessions)
         self._sessions = sessions
         self._keyring = Keyring.parse(keys)
         self._datamap = datamap
@@ -93,20 +97,26 @@ class Effaced:
         reason: str | None,
     ) -> Taken:
         session.flush()
-        intake = receive(
-            session,
-            self._keyring,
-            self.plan,
-            kind=kind,
-            subject_id=subject_id,
-            api_key=None,
-            corrections=[Correction(name, value) for name, value in corrections.items()],
-            approvals=0,
-            reason=reason,
-        )
+        try:
+            intake = receive(
+                session,
+                self._keyring,
+                self.plan,
+                kind=kind,
+                subject_id=subject_id,
+                api_key=None,
+                corrections=[Correction(name, value) for name, value in corrections.items()],
+                approvals=0,
+                reason=reason,
+            )
+        except IntegrityError:  # one open erasure per person
+            raise Conflict(
+                "Somebody else is just having this person erased; roll back and ask again."
+            ) from None
         request = intake.request
         if not intake.duplicate:
             self._executor.carry_out(session, request)
+            session.flush()
             # The application's objects of the person are not as the database has them any more.
             session.expire_all()
         return Taken(request.id, request.ref, request.status)
@@ -154,3 +164,15 @@ class Effaced:
     @cached_property
     def _executor(self) -> Executor:
         return Executor(self._sessions, self._keyring, self.plan, self.registry)
+
+
+def _require_driver(sessions: sessionmaker[Session]) -> None:
+    with sessions() as session:
+        dialect = session.get_bind().dialect
+    if dialect.name not in ("sqlite", "postgresql") or (
+        dialect.name == "postgresql" and dialect.driver != "psycopg"
+    ):
+        raise ConfigurationError(
+            f"effaced works with SQLite, and with PostgreSQL through psycopg 3 (postgresql+psycopg://),"
+            f" not with {dialect.name}+{dialect.driver}."
+        )

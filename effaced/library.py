@@ -24,7 +24,8 @@ from effaced.resolvers.protocols import (
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.facade import Outbox, OutboxEntry, SqlStatusCountsSource, StatusCountsSource
-from effaced.saga.runner import AbandonedHook, AbandonedSignal, SagaRunner
+from effaced.saga.runner import SagaRunner
+from effaced.saga.tell import AbandonedHook, AbandonedSignal
 
 __all__ = [
     "AbandonedHook",

@@ -50,7 +50,7 @@ class OutboxStatus(StrEnum):
 
 
 class StepOutcome(StrEnum):
-    """How an external call ended well."""
+    """How an external call ended. All are good ends but the last, which is no longer needed."""
 
     ERASED = "erased"
     ALREADY_ABSENT = "already_absent"
@@ -58,6 +58,7 @@ class StepOutcome(StrEnum):
     RETAINED = "retained"
     ATTESTED = "attested"
     RECTIFIED = "rectified"
+    SUPERSEDED = "superseded"
 
 
 class Verification(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from uuid import UUID
@@ -11,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from effaced import migrate
 from effaced.audit.sink import DatabaseAuditSink
+from effaced.clients import require_time
 from effaced.config import Settings
 from effaced.crypto import Keyring
 from effaced.datamap.load import load_map
@@ -18,7 +18,6 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.db import Database
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
-from effaced.errors import ConfigurationError, Problem
 from effaced.model import DeadLetterDomain
 from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
@@ -53,9 +52,7 @@ class Runtime:
     @cached_property
     def registry(self) -> ResolverRegistry:
         registry = load_registry(self.settings.resolvers, refs=[each.kind for each in self.datamap.refs])
-        _require_time(
-            {f"resolver {each.name}": each.limits.timeout for each in registry}, self.settings.lease
-        )
+        registry.require_time(self.settings.lease)
         return registry
 
     @cached_property
@@ -88,7 +85,7 @@ class Runtime:
         if self.settings.notify is None:
             return Targets()
         targets = load_targets(self.settings.notify, public_url=self.settings.public_url)
-        _require_time({f"target {each.name}": each.timeout for each in targets}, self.settings.lease)
+        require_time({f"target {each.name}": each.timeout for each in targets}, self.settings.lease)
         return targets
 
     def deliverer(self) -> Deliverer:
@@ -125,14 +122,3 @@ def _open_dead_letter(session: Session, lost: Undeliverable) -> None:
 
 def _resolve_dead_letter(session: Session, delivery_id: UUID) -> None:
     record_recoveries(session, (DeadLetterDomain.MESSAGE,), [delivery_id])
-
-
-def _require_time(timeouts: Mapping[str, timedelta], lease: timedelta) -> None:
-    """A call and its read-back must fit into the lease, or another runner takes the entry meanwhile."""
-    problems = [
-        Problem(name, f"timeout must be under {lease.total_seconds() / 2:g} seconds")
-        for name, timeout in timeouts.items()
-        if timeout * 2 >= lease
-    ]
-    if problems:
-        raise ConfigurationError("EFFACED_LEASE_SECONDS is too short for these:", problems=problems)

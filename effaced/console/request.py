@@ -7,13 +7,12 @@ from flask import request as http
 from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
-from effaced.accounts.tables import Officer
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, instead, render, say, wants_fragment
 from effaced.console.request_view import view_of
 from effaced.errors import Conflict, Refused
 from effaced.model import RequestKind, RequestStatus
-from effaced.requests.approve import approve
+from effaced.requests.approve import approve_and_execute
 from effaced.requests.read import find_by_ref
 from effaced.requests.tables import Request
 
@@ -40,10 +39,9 @@ def index(ref: str) -> Response:
 def give_approval(ref: str) -> Response:
     reason = http.form.get("reason", "")
     try:
-        with runtime().db.begin() as session:
+        with runtime().db.read() as session:
             found = _find(session, ref)
-            officer = session.get_one(Officer, me().id)
-            request = approve(session, runtime().executor, found.id, by=officer, reason=reason)
+        request = approve_and_execute(runtime().executor, found.id, by=me().id, reason=reason)
     except Refused as error:
         return _ask_again(ref, reason, error)
     except Conflict as error:

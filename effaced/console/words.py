@@ -66,6 +66,7 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (StepOutcome.RETAINED, Badge("Retained by vendor", "warn", "lock")),
     (StepOutcome.ATTESTED, Badge("Done by hand", "good", "user")),
     (StepOutcome.RECTIFIED, Badge("Corrected", "good", "check")),
+    (StepOutcome.SUPERSEDED, Badge("Overtaken", "quiet", "cross")),
     (Verification.DUE, Badge("Not looked at yet", "quiet", "clock")),
     (Verification.CONFIRMED, Badge("Confirmed gone", "good", "check")),
     (Verification.STILL_PRESENT, Badge("Still present", "bad", "alert")),

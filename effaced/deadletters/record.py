@@ -141,10 +141,10 @@ def _recovering(postgres: bool, domains: tuple[DeadLetterDomain, ...]) -> Update
     return _resolving(domains, among_ids(_letters.c.entry_id, postgres=postgres), how, now)
 
 
-def record_execution_recovery(session: Session, request_id: UUID) -> None:
-    """The local execution of this request has succeeded after all."""
+def record_execution_recovery(session: Session, request_id: UUID, *, resolution: str = REPLAYED) -> None:
+    """The local execution of this request has succeeded after all, or is not needed any more."""
     mine = _letters.c.request_id == request_id
-    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, REPLAYED, clock.now()))
+    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, clock.now()))
 
 
 def recommend(failure: Failure) -> str:

@@ -23,7 +23,7 @@ from effaced.accounts.tables import ApiKey, Officer
 from effaced.demo.company import create_company, fill_company
 from effaced.model import Correction, RequestKind, Role
 from effaced.requests import steer
-from effaced.requests.approve import approve
+from effaced.requests.approve import approve_and_execute
 from effaced.requests.intake import receive
 from effaced.runtime import Runtime
 
@@ -163,8 +163,7 @@ class Demo:
 
     def _approve(self, scene: Scene, request_id: UUID, officer: Officer) -> None:
         with self._fault(scene):
-            with self._runtime.db.begin() as session:
-                approve(session, self._runtime.executor, request_id, by=officer, reason=_REASON)
+            approve_and_execute(self._runtime.executor, request_id, by=officer.id, reason=_REASON)
             at = clock.now()
             for number in range(scene.tries):
                 with clock.pretend(at):

@@ -11,7 +11,14 @@ from uuid import UUID
 
 from effaced.crypto import Keyring
 from effaced.errors import Unavailable
-from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef
+from effaced.model import (
+    Correction,
+    OutboxOperation,
+    OutboxStatus,
+    StepOutcome,
+    SubjectKey,
+    SubjectRef,
+)
 from effaced.outbox.tables import outbox
 
 
@@ -39,6 +46,7 @@ class Entry:
     corrections_sealed: bytes | None = field(default=None, repr=False)
     fields: Sequence[str] | None = None
     unblocks: bool = False
+    outcome: StepOutcome | None = None
 
     def open_ref(self, keyring: Keyring) -> SubjectRef:
         """The reference to call the other system with."""
@@ -87,6 +95,7 @@ COLUMNS = (
     outbox.c.corrections_sealed,
     outbox.c.fields,
     outbox.c.unblocks,
+    outbox.c.outcome,
 )
 
 
@@ -97,6 +106,7 @@ _STATUSES = {each.value: each for each in OutboxStatus}
 
 def as_entry(row: Sequence[Any]) -> Entry:
     """A row of COLUMNS as an entry."""
-    entry_id, request_id, operation, resolver, key_id, hmac, kind, sealed, status, *rest = row
+    entry_id, request_id, operation, resolver, key_id, hmac, kind, sealed, status, *rest, outcome = row
     subject, operation, status = SubjectKey(key_id, hmac), _OPERATIONS[operation], _STATUSES[status]
+    rest.append(StepOutcome(outcome) if outcome else None)
     return Entry(entry_id, request_id, operation, resolver, subject, kind, sealed, status, *rest)

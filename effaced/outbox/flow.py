@@ -70,7 +70,7 @@ def pause(
     )
     event = ResolverPaused(resolver=resolver, code=code, until=until, **noted(note))
     append_one(session, event, actor=actor)
-    announce(session, [notices.ResolverPaused(resolver=resolver, code=code)])
+    announce(session, [notices.ResolverPaused(resolver=resolver, code=code, until=until)])
     return True
 
 

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 from effaced.days import Day, count_by_day
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
-from effaced.outbox.supersede import ERROR as SUPERSEDED
 from effaced.outbox.tables import OutboxRow
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 
@@ -49,7 +48,7 @@ class EntryLine:
     @property
     def superseded(self) -> bool:
         """Overtaken by a later request of the same person: nobody has to do anything about it."""
-        return self.status is OutboxStatus.ABANDONED and self.last_error == SUPERSEDED
+        return self.status is OutboxStatus.ABANDONED and self.outcome is StepOutcome.SUPERSEDED
 
     @property
     def attestable(self) -> bool:

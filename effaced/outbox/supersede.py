@@ -6,8 +6,8 @@ same field. Otherwise a late retry could bring back what was erased, or undo wha
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -19,7 +19,7 @@ from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import RectificationCompleted, RectificationStepFailed
 from effaced.crypto import Keyring
-from effaced.model import OutboxStatus, SubjectKey
+from effaced.model import Correction, OutboxStatus, StepOutcome, SubjectKey, SubjectRef
 from effaced.outbox.countdown import Completed, count_down
 from effaced.outbox.entry import COLUMNS, Entry, as_entry, seal_corrections
 from effaced.outbox.tables import outbox
@@ -31,11 +31,19 @@ ERROR = "Superseded"
 
 @dataclass(slots=True)
 class Superseded:
-    """What was overtaken. Calls still on their way have to be waited for: until when, by resolver."""
+    """What was overtaken, and what its successor has to know of it, by resolver.
+
+    Calls still on their way have to be waited for, until `not_before`. A correction may have changed the very
+    reference the system knows the person by: `refs` are those that were to be used, and of a resolver in
+    `tried` nobody can say whether the system has changed over. `carried` is left to be corrected.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     completed: list[Completed] = field(default_factory=list)
     not_before: dict[str, datetime] = field(default_factory=dict)
+    refs: defaultdict[str, list[SubjectRef]] = field(default_factory=lambda: defaultdict(list))
+    tried: set[str] = field(default_factory=set)
+    carried: defaultdict[str, list[Correction]] = field(default_factory=lambda: defaultdict(list))
 
 
 def supersede_corrections(
@@ -45,16 +53,30 @@ def supersede_corrections(
     *,
     by: UUID,
     fields: Collection[str] | None = None,
+    known_as: Mapping[str, str | None] | None = None,
 ) -> Superseded:
     """Give up this person's corrections that are not through: all of them, or those of `fields`.
 
-    `subjects` is the person's key under every key of the ring, `by` the request that overtakes. The caller
-    completes the requests in `completed` and resolves the dead letters of `entries`.
+    `subjects` is the person's key under every key of the ring, `by` the request that overtakes. `known_as`
+    has the reference of a resolver that is sure to know the person by it: an older correction under another
+    one can't be made beside the new one, so it is overtaken whole and what it had left is carried. The
+    caller completes the requests in `completed` and resolves the dead letters of `entries`.
     """
     result = Superseded()
     for entry in _not_made(session, subjects):
         left = [] if fields is None else [name for name in entry.fields or () if name not in fields]
-        if len(left) == len(entry.fields or ()):
+        ref = entry.open_ref(keyring) if entry.ref_sealed is not None else None
+        astray = known_as is not None and ref is not None and ref.value != known_as.get(entry.resolver)
+        if astray and left and entry.corrections_sealed is not None:
+            values = entry.open_corrections(keyring)
+            result.carried[entry.resolver] += [each for each in values if each.column in left]
+            left = []
+        overtaken = len(left) < len(entry.fields or ())
+        if ref is not None and (astray or overtaken):
+            result.refs[entry.resolver].append(ref)
+            if entry.attempts or entry.status is OutboxStatus.IN_FLIGHT:
+                result.tried.add(entry.resolver)
+        if not overtaken:
             continue
         # One that was not called yet and has a gate waits itself for a call that it has overtaken.
         if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
@@ -75,7 +97,7 @@ def outstanding(subject: ColumnElement[bool]) -> ColumnElement[bool]:
         subject,
         outbox.c.operation == literal_column("'rectify'"),
         outbox.c.status != literal_column("'succeeded'"),
-        outbox.c.last_error.is_distinct_from(literal_column(f"'{ERROR}'")),
+        outbox.c.outcome.is_distinct_from(literal_column(f"'{StepOutcome.SUPERSEDED}'")),
     )
 
 
@@ -125,6 +147,7 @@ def _abandon(session: Session, result: Superseded, by: UUID) -> None:
             token=outbox.c.token + 1,
             gate=None,
             last_error=ERROR,
+            outcome=StepOutcome.SUPERSEDED,
             ended_at=clock.now(),
             corrections_sealed=None,
             ref_sealed=None,

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.doorbell import ring_after_commit
+from effaced.model import OutboxOperation, OutboxStatus, StepOutcome
 from effaced.outbox.entry import Entry
 from effaced.outbox.tables import outbox
 from effaced.sql import among
@@ -30,6 +31,8 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
             outbox.c.entry_id, outbox.c.request_id, outbox.c.operation, outbox.c.resolver, outbox.c.waits_for
         ).where(waiting(session, [each.request_id for each in ended]))
     ).all()
+    if rows:
+        through -= _not_through(session, through)
     for row in rows:
         left = [name for name in row.waits_for if (row.request_id, row.operation, name) not in through]
         if len(left) == len(row.waits_for):
@@ -41,3 +44,19 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
         )
         if not left:
             ring_after_commit(session, {row.resolver})
+
+
+_Step = tuple[UUID, OutboxOperation, str]
+
+
+def _not_through(session: Session, steps: set[_Step]) -> set[_Step]:
+    """Those of them where another call is left: a system may know the person by more than one reference."""
+    rows = session.execute(
+        select(outbox.c.request_id, outbox.c.operation, outbox.c.resolver).where(
+            among(session, outbox.c.request_id, {request_id for request_id, _, _ in steps}),
+            outbox.c.resolver.in_({resolver for _, _, resolver in steps}),
+            outbox.c.status != OutboxStatus.SUCCEEDED,
+            outbox.c.outcome.is_distinct_from(StepOutcome.SUPERSEDED),
+        )
+    )
+    return {(row.request_id, row.operation, row.resolver) for row in rows}

@@ -17,7 +17,6 @@ from effaced.crypto import Keyring
 from effaced.deadletters.record import ATTESTED, record_recoveries
 from effaced.errors import Conflict, NotFound
 from effaced.model import Correction, DeadLetterDomain, OutboxStatus, StepOutcome, SubjectRef
-from effaced.outbox import supersede
 from effaced.outbox.countdown import count_down
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
@@ -44,7 +43,7 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
     entry = _lock(session, entry_id)
     if entry.status not in ATTESTABLE:
         raise Conflict(f"The call is {entry.status.value}; only what is abandoned or parked can be attested.")
-    if entry.last_error == supersede.ERROR:
+    if entry.outcome is StepOutcome.SUPERSEDED:
         raise Conflict("A later request has overtaken this call; there is nothing left to do.")
     note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
     append_one(

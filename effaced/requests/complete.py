@@ -52,6 +52,6 @@ def _statements(postgres: bool) -> tuple[Select[*tuple[Any, ...]], ReturningUpda
         select(table.c.id).where(mine).order_by(table.c.id).with_for_update(),
         update(table)
         .where(mine, table.c.status == RequestStatus.RUNNING)
-        .values(closed | {"subject_sealed": null()})
+        .values(closed)
         .returning(table.c.id),
     )

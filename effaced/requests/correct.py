@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -19,10 +19,12 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.subject import Subject, read_subject, subject_query
 from effaced.db import is_postgres
+from effaced.deadletters.record import SUPERSEDED, record_execution_recovery
 from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey
 from effaced.outbox.supersede import outstanding
 from effaced.outbox.tables import outbox
 from effaced.requests.tables import Request
+from effaced.resolvers.registry import Registered
 from effaced.together import Together
 
 
@@ -44,6 +46,48 @@ def overtaken_fields(data_map: DataMap, corrections: Iterable[Correction]) -> se
         rule = data_map.rectify.get(name)
         names |= {f"{table}.{column}" for table, column in rule.columns} if rule else set()
     return names
+
+
+def told_to(
+    data_map: DataMap, system: Registered, corrections: Sequence[Correction]
+) -> tuple[Correction, ...]:
+    """What a system is told: what it holds, and always what it knows the person by."""
+    if system.fields is None:
+        return tuple(corrections)
+    key = _columns_of_ref(data_map, system.ref)
+    return tuple(
+        each
+        for each in corrections
+        if each.column in system.fields or key & _columns_of(data_map, each.column)
+    )
+
+
+def known_as(
+    data_map: DataMap,
+    systems: Iterable[Registered],
+    refs: Mapping[str, str],
+    corrections: Sequence[Correction],
+) -> dict[str, str | None]:
+    """By what each system is sure to know the person; None where this correction changes just that."""
+    changed = {column for each in corrections for column in _columns_of(data_map, each.column)}
+    return {
+        each.name: None if changed & _columns_of_ref(data_map, each.ref) else refs.get(each.ref)
+        for each in systems
+    }
+
+
+def _columns_of(data_map: DataMap, name: str) -> set[tuple[str, str]]:
+    rule = data_map.rectify.get(name)
+    if rule is not None:
+        return set(rule.columns)
+    table, _, column = name.rpartition(".")
+    return {(table, column)}
+
+
+def _columns_of_ref(data_map: DataMap, kind: str) -> set[tuple[str, str]]:
+    return {
+        (data_map.subject, column) for rule in data_map.refs if rule.kind == kind for column in rule.columns
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +183,4 @@ def close_as_superseded(session: Session, request: Request, by: Request) -> None
     request.closed_at = clock.now()
     request.execute_at = request.subject_sealed = request.corrections_sealed = None
     append_one(session, RequestSuperseded(by=by.id), request_id=request.id, subject=request.subject)
+    record_execution_recovery(session, request.id, resolution=SUPERSEDED)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select, text
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -25,7 +27,7 @@ from effaced.crypto import Keyring
 from effaced.datamap.erase import erase_and_look
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.rectify import rectify
-from effaced.db import Database, is_postgres
+from effaced.db import Database
 from effaced.deadletters.record import (
     SUPERSEDED,
     Failure,
@@ -50,12 +52,14 @@ from effaced.requests.correct import (
     cancel_open_corrections,
     close_as_superseded,
     erased_since,
+    known_as,
     look_at,
     overtaken_fields,
+    told_to,
 )
 from effaced.requests.subject import SealedSubject, open_corrections, unseal_subject
 from effaced.requests.tables import Request, mark_running
-from effaced.resolvers.registry import ResolverRegistry
+from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.saga.settle import complete
 from effaced.together import Together
 
@@ -104,15 +108,9 @@ class Executor:
                 return number
         return limit
 
-    def attempt(self, session: Session, request: Request) -> bool:
-        """Execute within the caller's transaction. A failure undoes itself alone and is written down."""
-        try:
-            with session.begin_nested():
-                self.carry_out(session, request)
-        except Exception as error:
-            self._failed(session, request, error)
-            return False
-        return True
+    def begin(self) -> AbstractContextManager[Session]:
+        """A transaction on the database in which this executes."""
+        return self._db.begin()
 
     def _next(self, *conditions: ColumnElement[bool]) -> bool | None:
         """Execute the next due request; None if there is none."""
@@ -170,9 +168,6 @@ class Executor:
             )
             mark_running(session, request)
             record_execution_recovery(session, request.id)
-            if is_postgres(session):
-                # What the company's schema checks at the commit is checked here, where it is undone alone.
-                session.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
         _close_overtaken(session, done.overtaken)
         if not done.calls:
             finished = [(request.id, done.operation)]
@@ -191,9 +186,10 @@ class Executor:
         if left:
             raise StillReachable(f"The database kept rows that it was told to change: {', '.join(left)}.")
         calls = [
-            Call(each.name, SubjectRef(each.ref, refs[each.ref]), after=each.after)
+            Call(each.name, ref, after=each.after)
             for each in self._registry
-            if each.ref in refs
+            # Also under what a system may still know them by, where a correction has not got through.
+            for ref in _every(overtaken.refs.get(each.name, ()), each.ref, refs)
         ]
         called = {call.resolver for call in calls}
         event = LocalErasureExecuted(
@@ -215,15 +211,23 @@ class Executor:
     def _rectify(self, session: Session, request: Request, sealed: SealedSubject, person: Person) -> _Done:
         if person.subject is None:
             raise Unavailable("The person is no longer in the own database.")
-        refs, corrections = person.subject.refs, open_corrections(self.keyring, request)
+        data_map, refs = self.plan.data_map, person.subject.refs
+        corrections = open_corrections(self.keyring, request)
         effects = rectify(session, self.plan, sealed.subject_id, corrections)
-        fields = overtaken_fields(self.plan.data_map, corrections)
-        overtaken = supersede_corrections(session, self.keyring, person.keys, by=request.id, fields=fields)
+        overtaken = supersede_corrections(
+            session,
+            self.keyring,
+            person.keys,
+            by=request.id,
+            fields=overtaken_fields(data_map, corrections),
+            known_as=known_as(data_map, self._registry, refs, corrections),
+        )
         known = [each for each in self._registry if each.ref in refs]
         calls = [
-            Call(each.name, SubjectRef(each.ref, refs[each.ref]), told, each.after)
+            Call(each.name, ref, told, each.after)
             for each in known
-            if (told := tuple(c for c in corrections if each.fields is None or c.column in each.fields))
+            if (told := (*overtaken.carried.get(each.name, ()), *told_to(data_map, each, corrections)))
+            for ref in _as_known(overtaken, each, refs)
         ]
         called = {call.resolver for call in calls}
         event = LocalRectificationExecuted(
@@ -260,6 +264,24 @@ class Executor:
         )
         session.flush()
         record_failures(session, [failure])
+
+
+def _every(former: Iterable[SubjectRef], kind: str, refs: Mapping[str, str]) -> list[SubjectRef]:
+    """All references in question, each once."""
+    now = [SubjectRef(kind, refs[kind])] if kind in refs else []
+    return list(dict.fromkeys([*former, *now]))
+
+
+def _as_known(overtaken: Superseded, each: Registered, refs: Mapping[str, str]) -> list[SubjectRef]:
+    """By what a system that is to correct something knows the person.
+
+    Where an older correction has not got there, by what they were called before it; where nobody can tell
+    whether it has, by either. A system that can't correct is asked once: it only says so.
+    """
+    former = overtaken.refs.get(each.name, [])
+    if former and not (each.rectifies and each.name in overtaken.tried):
+        return former[:1]
+    return _every(former, each.ref, refs)
 
 
 def _close_overtaken(session: Session, overtaken: Superseded) -> None:

@@ -75,9 +75,6 @@ def receive(
         raise Refused("The subject is not known.", problems=[problem])
     request_id, now = new_id(), clock.now()
     if kind is RequestKind.RECTIFICATION:
-        if not corrections:
-            problem = Problem("corrections", "is missing")
-            raise Refused("There is nothing to correct.", problems=[problem])
         corrections = name_by_category(plan.data_map, corrections)
         check_corrections(plan, corrections)
         if erased_since(session, plan, keys, now):

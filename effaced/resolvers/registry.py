@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 
+from effaced.clients import require_time
 from effaced.errors import ConfigurationError, Problem, ResolverError
 from effaced.resolvers.protocols import (
     Limits,
@@ -75,6 +77,10 @@ class ResolverRegistry:
                 break
         if problems:
             raise ConfigurationError("The order of the resolvers can't be kept:", problems=problems)
+
+    def require_time(self, lease: timedelta) -> None:
+        """A call and its read-back must fit into the lease, or another runner takes the entry meanwhile."""
+        require_time({f"resolver {each.name}": each.limits.timeout for each in self}, lease)
 
     def _circle(self, path: tuple[str, ...]) -> tuple[str, ...] | None:
         for name in self._by_name[path[-1]].after if path[-1] in self else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import TypeVar, cast
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from effaced.outbox.entry import Entry
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     Answer,
+    CredentialsRefused,
     Erased,
     Limits,
     Rectified,
@@ -51,26 +53,32 @@ async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, cr
         checked = entry.operation is OutboxOperation.ERASE and _should_verify(registered, answer)
         seen = await _read_back(registered, ref, entry.entry_id) if checked else None
     except (Exception, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # we are being stopped; a task inside the resolver being stopped is only a failed call
+        _let_stop(error)
         return Result(
             entry,
             error=error,
             timed_out=isinstance(error, TimeoutError),
-            status_code=getattr(error, "status_code", None),
+            status_code=_status(error),
             latency_ms=_since(started),
         )
     return Result(
         entry,
         answer=answer,
-        status_code=getattr(answer, "status_code", None),
+        status_code=_status(answer),
         latency_ms=_since(started),
         verification=seen,
     )
 
 
-async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) -> Verification:
+@dataclass(frozen=True, slots=True)
+class LookedBack:
+    """What a later read-back saw; `refused` if it could not be made because of our credentials."""
+
+    seen: Verification = Verification.DUE
+    refused: bool = False
+
+
+async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) -> LookedBack:
     """Erase once more and look whether the person is gone; `due` when that can't be told now.
 
     Erasing is idempotent, so nothing is lost by it; only looking would never mend what a vendor forgot.
@@ -78,14 +86,15 @@ async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) 
     try:
         registered, ref = registry.get(entry.resolver), entry.open_ref(keyring)
         if not registered.verifies:
-            return Verification.DUE
+            return LookedBack()
         answer = await _within(registered.limits, _erase(registered, entry, ref))
         if not _should_verify(registered, answer):
-            return Verification.DUE
-        return await _read_back(registered, ref, entry.entry_id)
-    except Exception as error:
+            return LookedBack()
+        return LookedBack(await _look(registered, ref, entry.entry_id))
+    except (Exception, asyncio.CancelledError) as error:
+        _let_stop(error)
         _log.warning("read_back_failed", entry_id=str(entry.entry_id), error=type(error).__name__)
-        return Verification.DUE
+        return LookedBack(refused=isinstance(error, CredentialsRefused))
 
 
 async def _rectify(
@@ -110,13 +119,32 @@ def _should_verify(registered: Registered, answer: Answer | Rectified) -> bool:
 
 
 async def _read_back(registered: Registered, ref: SubjectRef, key: UUID) -> Verification:
+    """The look right after an erasure. What keeps it from being made takes nothing from the success."""
     try:
-        resolver = cast(VerifyingResolver, registered.resolver)
-        absent = await _within(registered.limits, resolver.verify_absent(ref, key=key))
-    except Exception as error:
+        return await _look(registered, ref, key)
+    except (Exception, asyncio.CancelledError) as error:
+        _let_stop(error)
         _log.info("read_back_not_possible", resolver=registered.name, error=type(error).__name__)
         return Verification.DUE
+
+
+async def _look(registered: Registered, ref: SubjectRef, key: UUID) -> Verification:
+    resolver = cast(VerifyingResolver, registered.resolver)
+    absent = await _within(registered.limits, resolver.verify_absent(ref, key=key))
     return Verification.CONFIRMED if absent else Verification.STILL_PRESENT
+
+
+def _let_stop(error: BaseException) -> None:
+    """Raise on if we are being stopped; a task inside the resolver being stopped is only a failed call."""
+    task = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise error
+
+
+def _status(said: object) -> int | None:
+    """An HTTP status, if that is what it is: third parties may have put anything there."""
+    status = getattr(said, "status_code", None)
+    return status if type(status) is int and 100 <= status <= 599 else None
 
 
 async def _within(limits: Limits, awaitable: Awaitable[T]) -> T:

@@ -17,6 +17,7 @@ from effaced.audit.events import (
     StepSucceeded,
     told,
 )
+from effaced.clients import RETRY_AFTER_CAP
 from effaced.errors import ResolverError
 from effaced.model import (
     AttemptOutcome,
@@ -227,7 +228,7 @@ def _after_error(result: Result, error: BaseException, rules: Rules, now: dateti
         return abandoned(result, class_name(error), "attempts_exhausted")
     asked = getattr(error, "retry_after", None)
     wait = rules.backoff.delay(max(entry.attempts, 1))
-    gate = now + (max(wait, asked) if isinstance(asked, timedelta) else wait)
+    gate = now + (max(wait, min(asked, RETRY_AFTER_CAP)) if isinstance(asked, timedelta) else wait)
     if gate > entry.aging_since + rules.max_age:
         return abandoned(result, class_name(error), "max_age")
     return failed(result, class_name(error), gate)

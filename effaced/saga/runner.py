@@ -11,56 +11,33 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
-from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from effaced import clock
+from effaced.audit.append import SYSTEM
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.log import get_logger
-from effaced.model import OutboxOperation, OutboxStatus, SubjectKey, Verification
+from effaced.model import OutboxStatus
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import Entry
-from effaced.outbox.flow import Booking, is_paused
+from effaced.outbox.flow import CREDENTIALS_REFUSED, Booking, is_paused, pause
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
-from effaced.saga.call import call, read_back
+from effaced.saga.call import LookedBack, call, read_back
 from effaced.saga.decide import Decision, Result, Rules, decide
 from effaced.saga.facade import Outbox
 from effaced.saga.flight import Flush, Flying, landed
 from effaced.saga.readback import settle_read_back
 from effaced.saga.settle import OnComplete, settle
+from effaced.saga.tell import AbandonedHook, Teller
 
 _log = get_logger(__name__)
 # How long to wait for anything before looking round again: for new entries, tokens, or the word to stop.
 _LOOK_ROUND = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class AbandonedSignal:
-    """What an alerting host is told of an abandoned entry: nothing personal."""
-
-    entry_id: UUID
-    resolver: str
-    operation: OutboxOperation
-    subject: SubjectKey
-    attempts: int
-    error: str
-
-    @property
-    def subject_id(self) -> str:
-        """The keyed hash that stands for the person."""
-        return self.subject.hmac
-
-
-class AbandonedHook(Protocol):
-    """Called after an abandonment has been committed; what it raises is logged and forgotten."""
-
-    def on_abandoned(self, signal: AbandonedSignal) -> None: ...
 
 
 def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
@@ -99,6 +76,7 @@ class SagaRunner:
         self._crash_limit = crash_limit
         self._batch_size = batch_size
         self._backoff = backoff or BackoffPolicy()
+        registry.require_time(self._backoff.lease)
         self._rules = Rules(max_attempts, max_age, self._backoff)
         self._on_abandoned = on_abandoned
         self._on_complete = on_operations_complete
@@ -127,9 +105,9 @@ class SagaRunner:
                 settled += sum(driving.pop(name).result() for name in ended)
                 if not driving:
                     return settled
-        except BaseException:
-            for drained in driving.values():
-                drained.cancel()
+        except Exception:
+            self.stop()  # what the others have in the air is waited for and settled
+            await asyncio.gather(*driving.values(), return_exceptions=True)
             raise
 
     def _due(self) -> set[str]:
@@ -151,13 +129,14 @@ class SagaRunner:
     async def _pump(self, resolver: str, until: float | None) -> int:
         limits = self._limits(resolver)
         most = min(limits.batch_size or self._batch_size, limits.concurrency)
-        flush = Flush(self._settle)
+        teller = Teller(self._on_abandoned)
+        flush = Flush(lambda results: self._settle(results, teller))
         flying: Flying = set()
-        alone = dry = False
+        alone = dry = late = False
         booked_out = 0.0  # until when the rate limit lets nothing start
         try:
             while True:
-                over = self._is_over(until)
+                over = late or self._is_over(until)
                 wait = max(0.0, booked_out - clock.monotonic())
                 room = 0 if over or alone or wait else most - len(flying)
                 if room:
@@ -169,6 +148,7 @@ class SagaRunner:
                         # Whoever dies beside an entry that flies alone must not be taken for its victim.
                         await flush.finish()
                     callable_now = await self._release_unfinishable(claimed.entries, limits)
+                    late = len(callable_now) < len(claimed.entries)  # the next claim may be no longer
                     flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
                 if flying:
                     results, flying = await landed(flying, min(_LOOK_ROUND, wait or _LOOK_ROUND))
@@ -185,6 +165,7 @@ class SagaRunner:
             if flying:
                 await flush.start(await asyncio.gather(*flying))
             await flush.finish()
+            await teller.finish()
 
     def _limits(self, resolver: str) -> Limits:
         return self._registry.get(resolver).limits if resolver in self._registry else Limits()
@@ -222,7 +203,6 @@ class SagaRunner:
             return entries
         await asyncio.to_thread(self._release, late)
         _log.error("lease_too_short", resolver=late[0].resolver, released=len(late))
-        self.stop()  # the next claim would be no longer
         return [entry for entry in entries if entry not in late]
 
     def _release(self, late: list[Entry]) -> None:
@@ -234,7 +214,7 @@ class SagaRunner:
 
     # --- settling ---
 
-    def _settle(self, results: Sequence[Result]) -> int:
+    def _settle(self, results: Sequence[Result], teller: Teller) -> int:
         now = clock.now()
         rules = {name: self._rules.within(self._limits(name)) for name in {r.entry.resolver for r in results}}
         decisions = [decide(result, rules[result.entry.resolver], now) for result in results]
@@ -248,7 +228,7 @@ class SagaRunner:
             _log.info("late_settles_refused", entries=len(decisions) - len(accepted))
         for each in accepted:
             if each.status is OutboxStatus.ABANDONED:
-                self._tell_abandoned(each)
+                teller.tell(each)
         return len(accepted)
 
     def _settle_together(self, decisions: list[Decision]) -> list[Decision]:
@@ -262,26 +242,6 @@ class SagaRunner:
             _log.error("settle_failed", entry_id=str(decision.entry.entry_id), error=type(error).__name__)
             return []
 
-    def _tell_abandoned(self, decision: Decision) -> None:
-        entry = decision.entry
-        _log.error(
-            "entry_abandoned", entry_id=str(entry.entry_id), resolver=entry.resolver, code=decision.code
-        )
-        if self._on_abandoned is None:
-            return
-        signal = AbandonedSignal(
-            entry_id=entry.entry_id,
-            resolver=entry.resolver,
-            operation=entry.operation,
-            subject=entry.subject,
-            attempts=entry.attempts,
-            error=decision.last_error or "",
-        )
-        try:
-            self._on_abandoned.on_abandoned(signal)
-        except Exception as error:
-            _log.warning("abandoned_hook_failed", error=type(error).__name__)
-
     # --- read-backs that were left over ---
 
     async def _read_backs(self, resolver: str, until: float | None) -> int:
@@ -292,8 +252,8 @@ class SagaRunner:
             if entry is None:
                 break
             poison = entry.crashes > self._crash_limit
-            seen = Verification.DUE if poison else await read_back(self._registry, self._keyring, entry)
-            made += await asyncio.to_thread(self._settle_read_back, entry, seen, poison=poison)
+            looked = LookedBack() if poison else await read_back(self._registry, self._keyring, entry)
+            made += await asyncio.to_thread(self._settle_read_back, entry, looked, poison=poison)
         return made
 
     def _claim_read_back(self, resolver: str) -> Entry | None:
@@ -306,10 +266,13 @@ class SagaRunner:
                 booking.take(1)
             return entry
 
-    def _settle_read_back(self, entry: Entry, seen: Verification, *, poison: bool) -> bool:
-        now = clock.now()
-        again_at: datetime | None = now + self._backoff.max_delay
-        if poison or now > (entry.last_attempt_at or now) + self._rules.max_age:
+    def _settle_read_back(self, entry: Entry, looked: LookedBack, *, poison: bool) -> bool:
+        now, rules = clock.now(), self._rules.within(self._limits(entry.resolver))
+        again_at: datetime | None = now + rules.backoff.max_delay
+        if poison or now > (entry.last_attempt_at or now) + rules.max_age:
             again_at = None  # no further try: a person has to look
         with self._sessions.begin() as session:
-            return settle_read_back(session, entry, seen, again_at=again_at)
+            settled = settle_read_back(session, entry, looked.seen, again_at=again_at)
+            if settled and looked.refused:
+                pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
+            return settled

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Update, bindparam, null, or_, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced import clock
 from effaced.audit.append import SYSTEM, Record
@@ -102,15 +103,18 @@ def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decisio
     return [each for each in decisions if tokens.get(each.entry.entry_id) == each.entry.token]
 
 
-def _locking(postgres: bool, *others: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+def _locking(
+    postgres: bool, *others: ColumnElement[bool]
+) -> Select[*tuple[Any, ...]] | ReturningUpdate[*tuple[Any, ...]]:
+    columns = (outbox.c.entry_id, outbox.c.token, outbox.c.status)
     # By primary key alone: with the status in the condition PostgreSQL may walk the index of everything
     # that was ever in flight since the last vacuum.
-    return (
-        select(outbox.c.entry_id, outbox.c.token, outbox.c.status)
-        .where(or_(among_ids(outbox.c.entry_id, postgres=postgres), *others))
-        .order_by(outbox.c.entry_id)
-        .with_for_update()
-    )
+    which = or_(among_ids(outbox.c.entry_id, postgres=postgres), *others)
+    if postgres:
+        return select(*columns).where(which).order_by(outbox.c.entry_id).with_for_update()
+    # SQLite has one lock, for writers. Whoever embeds us may begin transactions without it, and what is
+    # only read could change before the write.
+    return update(outbox).where(which).values(token=outbox.c.token).returning(*columns)
 
 
 _locking_these = cache(_locking)

@@ -28,7 +28,7 @@ from effaced.errors import ResolverError
 from effaced.model import Correction, CorrectionValue, RequestKind, Role, SubjectRef, new_id
 from effaced.outbox.read import EntryLine, entries_of
 from effaced.requests import steer
-from effaced.requests.approve import approve
+from effaced.requests.approve import approve_and_execute
 from effaced.requests.intake import receive
 from effaced.resolvers.manual import ManualConfig, ManualResolver
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified, Scheduled, TransientFailure
@@ -205,9 +205,8 @@ class House:
     def approve(
         self, request_id: UUID, *, by: Officer | None = None, reason: str = "Identity checked."
     ) -> None:
-        with self.runtime.db.begin() as session:
-            officer = session.merge(by or self.ada, load=False)
-            approve(session, self.runtime.executor, request_id, by=officer, reason=reason)
+        officer = by or self.ada
+        approve_and_execute(self.runtime.executor, request_id, by=officer.id, reason=reason)
 
     def run(self) -> None:
         """Let the runner do all that is due. In a thread: where a browser is, a loop is running already."""

@@ -16,7 +16,7 @@ from effaced.db import Database
 from effaced.errors import ResolverError
 from effaced.notify.tables import Message
 from effaced.notify.tidy import forget_old_messages
-from effaced.requests.approve import approve
+from effaced.requests.approve import approve_and_execute
 from effaced.requests.redrive import redrive
 
 ANNA = "anna@people.example"
@@ -70,8 +70,7 @@ def test_a_local_execution_that_failed_and_its_second_failure(
     office = Office(db, tmp_path)
     office.break_execution()
     asked = office.receive("1").request
-    with db.begin() as session:
-        approve(session, office.executor, asked.id, by=office.olga, reason="checked")
+    approve_and_execute(office.executor, asked.id, by=office.olga.id, reason="checked")
     assert kinds(town) == ["execution.failed"]
     with db.begin() as session:
         redrive(session, office.executor, [town.letters()[0].id], actor="cli", reason="once more")

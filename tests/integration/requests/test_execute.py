@@ -13,7 +13,7 @@ from effaced import clock
 from effaced.db import Database
 from effaced.errors import Conflict, NotFound, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
-from effaced.requests.approve import approve
+from effaced.requests.approve import approve, approve_and_execute
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.redrive import redrive
@@ -35,8 +35,7 @@ def run(office: Office) -> None:
 class TestApprove:
     def test_the_last_approval_erases_and_enqueues_in_one_transaction(self, office: Office) -> None:
         request = office.receive().request
-        with office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+        approve_and_execute(office.executor, request.id, by=office.olga.id, reason=REASON)
         assert office.people() == [2]
         assert [entry.resolver for entry in office.entries()] == ["crm"]
         assert office.request(request.id).status is RequestStatus.RUNNING
@@ -50,7 +49,7 @@ class TestApprove:
 
         def approve_and_fail() -> None:
             with office.db.begin() as session:
-                approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+                approve(session, office.keyring, request.id, by=office.olga, reason=REASON)
                 raise Undone
 
         with pytest.raises(Undone):
@@ -62,27 +61,25 @@ class TestApprove:
     def test_whoever_entered_it_cannot_approve_it(self, office: Office) -> None:
         request = office.receive(entered_by=office.olga).request
         with pytest.raises(Refused, match="entered"), office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
-        with office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.otto, reason=REASON)
+            approve(session, office.keyring, request.id, by=office.olga, reason=REASON)
+        approve_and_execute(office.executor, request.id, by=office.otto.id, reason=REASON)
 
     def test_an_auditor_cannot(self, office: Office) -> None:
         request = office.receive().request
         with pytest.raises(Refused, match="auditor"), office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.ada, reason=REASON)
+            approve(session, office.keyring, request.id, by=office.ada, reason=REASON)
 
     def test_a_reason_is_needed(self, office: Office) -> None:
         request = office.receive().request
         with pytest.raises(Refused) as caught, office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.olga, reason="  ")
+            approve(session, office.keyring, request.id, by=office.olga, reason="  ")
         assert [problem.where for problem in caught.value.problems] == ["reason"]
 
     def test_twice_is_a_conflict(self, office: Office) -> None:
         request = office.receive().request
-        with office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+        approve_and_execute(office.executor, request.id, by=office.olga.id, reason=REASON)
         with pytest.raises(Conflict), office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.otto, reason=REASON)
+            approve(session, office.keyring, request.id, by=office.otto, reason=REASON)
 
     def test_two_officers_at_once_are_one_approval_and_one_conflict(self, postgres_office: Office) -> None:
         """Both have the page open: the second session read the request before the first one approved."""
@@ -90,15 +87,14 @@ class TestApprove:
         request = office.receive().request
         with office.db.begin() as late:
             assert late.get_one(Request, request.id).status is RequestStatus.REVIEW
-            with office.db.begin() as session:
-                approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+            approve_and_execute(office.executor, request.id, by=office.olga.id, reason=REASON)
             with pytest.raises(Conflict):
-                approve(late, office.executor, request.id, by=office.otto, reason=REASON)
+                approve(late, office.keyring, request.id, by=office.otto, reason=REASON)
         assert office.request(request.id).status is RequestStatus.RUNNING
 
     def test_an_unknown_request_is_not_found(self, office: Office) -> None:
         with pytest.raises(NotFound), office.db.begin() as session:
-            approve(session, office.executor, new_id(), by=office.olga, reason=REASON)
+            approve(session, office.keyring, new_id(), by=office.olga, reason=REASON)
 
 
 class TestExecute:
@@ -148,8 +144,7 @@ class TestFailure:
     def test_undoes_itself_alone_and_opens_a_dead_letter(self, office: Office) -> None:
         request = office.receive().request
         office.break_execution()
-        with office.db.begin() as session:
-            approve(session, office.executor, request.id, by=office.olga, reason=REASON)
+        approve_and_execute(office.executor, request.id, by=office.olga.id, reason=REASON)
         assert office.people() == [1, 2]
         assert office.entries() == []
         stands = office.request(request.id)

@@ -32,7 +32,7 @@ from effaced.resolvers.protocols import (
 )
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.readback import ask_for_read_back, settle_read_back
-from effaced.saga.runner import AbandonedSignal
+from effaced.saga.tell import AbandonedSignal
 
 SECRET = "anna.meier@people.example"
 

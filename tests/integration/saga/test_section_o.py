@@ -29,7 +29,8 @@ from effaced.outbox.requeue import requeue
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import Erased
 from effaced.saga.facade import Outbox, OutboxEntry
-from effaced.saga.runner import AbandonedSignal, SagaRunner
+from effaced.saga.runner import SagaRunner
+from effaced.saga.tell import AbandonedSignal
 
 LEASE = timedelta(minutes=5)
 STEP = timedelta(seconds=30)

@@ -296,22 +296,22 @@ class TestAtTheSameTime:
         crowd.keyring = ROTATED
         erasure = crowd.received(RequestKind.ERASURE)
 
-        def correct() -> bool:
+        def correct() -> None:
             with crowd.db.begin() as session:
                 request = session.get_one(Request, correction, with_for_update=True)
                 begun.set()
                 assert erased.wait(30)
-                return crowd.executor().attempt(session, request)
+                crowd.executor().carry_out(session, request)
 
         begun, erased = Event(), Event()
         with ThreadPoolExecutor(1) as thread:
             with crowd.db.begin() as session:
                 late = thread.submit(correct)
                 assert begun.wait(30)
-                assert crowd.executor().attempt(session, session.get_one(Request, erasure))
+                crowd.executor().carry_out(session, session.get_one(Request, erasure))
                 erased.set()
                 eventually(lambda: waits_for_a_lock(crowd.db), "the correction to wait for the erasure")
-            assert late.result()
+            late.result()
         assert crowd.person() == ERASED
         assert crowd.status(correction) is RequestStatus.CANCELLED
 
