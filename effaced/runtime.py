@@ -22,8 +22,10 @@ from effaced.model import DeadLetterDomain
 from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
 from effaced.notify.settle import Rules, Undeliverable
+from effaced.notify.tidy import forget_old_messages
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
+from effaced.requests.housekeeping import forget_old_answers
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
@@ -97,6 +99,12 @@ class Runtime:
             on_delivered=_resolve_dead_letter,
         )
         return Deliverer(self.targets, self.db, rules, refs_of=refs_of)
+
+    def tidy(self) -> None:
+        """Forget what has served its time. The scheduler does this, and every `effaced drain`."""
+        with self.db.begin() as session:
+            forget_old_answers(session)
+            forget_old_messages(session)
 
     def require_ready(self) -> None:
         """Refuse to start with a database or a configuration file that does not fit."""

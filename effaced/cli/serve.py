@@ -68,6 +68,7 @@ def drain(settings: Settings) -> None:
     while settled := asyncio.run(runner.run_once()):
         total += settled
     delivered = asyncio.run(runtime.deliverer().run())
+    runtime.tidy()
     messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""
     click.echo(
         f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."

@@ -51,7 +51,7 @@ async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, cr
         else:
             answer = await _within(registered.limits, _erase(registered, entry, ref))
         checked = entry.operation is OutboxOperation.ERASE and _should_verify(registered, answer)
-        seen = await _read_back(registered, ref, entry.entry_id) if checked else None
+        looked = await _read_back(registered, ref, entry.entry_id) if checked else None
     except (Exception, asyncio.CancelledError) as error:
         _let_stop(error)
         return Result(
@@ -66,7 +66,8 @@ async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, cr
         answer=answer,
         status_code=_status(answer),
         latency_ms=_since(started),
-        verification=seen,
+        verification=looked.seen if looked else None,
+        refused=looked is not None and looked.refused,
     )
 
 
@@ -118,14 +119,14 @@ def _should_verify(registered: Registered, answer: Answer | Rectified) -> bool:
     return registered.verifies and isinstance(answer, Erased | AlreadyAbsent)
 
 
-async def _read_back(registered: Registered, ref: SubjectRef, key: UUID) -> Verification:
+async def _read_back(registered: Registered, ref: SubjectRef, key: UUID) -> LookedBack:
     """The look right after an erasure. What keeps it from being made takes nothing from the success."""
     try:
-        return await _look(registered, ref, key)
+        return LookedBack(await _look(registered, ref, key))
     except (Exception, asyncio.CancelledError) as error:
         _let_stop(error)
         _log.info("read_back_not_possible", resolver=registered.name, error=type(error).__name__)
-        return Verification.DUE
+        return LookedBack(refused=isinstance(error, CredentialsRefused))
 
 
 async def _look(registered: Registered, ref: SubjectRef, key: UUID) -> Verification:

@@ -44,7 +44,10 @@ from effaced.retries.policy import BackoffPolicy
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call came to. `error` or `answer`; `verification` is the read-back, if there is one."""
+    """What a call came to. `error` or `answer`; `verification` is the read-back, if there is one.
+
+    `refused` says that the read-back could not be made because of our credentials.
+    """
 
     entry: Entry
     answer: Answer | Rectified | None = None
@@ -53,6 +56,7 @@ class Result:
     status_code: int | None = None
     latency_ms: int = 0
     verification: Verification | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,7 @@ def _succeeded(
         events=tuple(events),
         failures=failures,
         code="still_present" if failures else "",
+        pauses=result.refused,
     )
 
 

@@ -12,9 +12,7 @@ from collections.abc import Callable
 
 from effaced import clock
 from effaced.log import get_logger
-from effaced.notify.tidy import forget_old_messages
 from effaced.outbox.due import due_resolvers
-from effaced.requests.housekeeping import forget_old_answers
 from effaced.runtime import Runtime
 from effaced.worker.bell import RqBell
 
@@ -47,12 +45,7 @@ class Scheduler:
         self._try("messages", self._messages)
         if clock.monotonic() >= self._tidy_at:
             self._tidy_at = clock.monotonic() + _TIDY_EVERY
-            self._try("tidy", self._tidy)
-
-    def _tidy(self) -> None:
-        with self._runtime.db.begin() as session:
-            forget_old_answers(session)
-            forget_old_messages(session)
+            self._try("tidy", self._runtime.tidy)
 
     def _messages(self) -> None:
         if self._runtime.deliverer().is_due():

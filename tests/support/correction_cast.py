@@ -63,7 +63,7 @@ class Keeper(CorrectingVendor):
 class Bureau(House):
     """People numbered from 1, known to `crm` and `mail`; requests need nobody's approval."""
 
-    def __init__(self, database: Database, folder: Path, *, people: int = 1) -> None:
+    def __init__(self, database: Database, folder: Path, *, people: int = 1, data_map: str = MAP) -> None:
         super().__init__(database)
         self.keyring = KEYRING
         with database.begin() as session:
@@ -74,7 +74,7 @@ class Bureau(House):
                 text("INSERT INTO people VALUES (:id, 'Anna', 'anna@people.example')"),
                 [{"id": number + 1} for number in range(people)],
             )
-        (folder / "people.yaml").write_text(MAP)
+        (folder / "people.yaml").write_text(data_map)
         with database.read() as session:
             self.plan = plan_erasure(session.connection(), load_map(folder / "people.yaml"))
         self.crm = self.vendor("crm", Keeper())

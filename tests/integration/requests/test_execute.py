@@ -195,6 +195,24 @@ class TestFailure:
         assert office.request(stuck.id).status is RequestStatus.APPROVED
         assert [letter.request_id for letter in office.letters()] == [stuck.id]
 
+    def test_a_constraint_that_waits_for_the_commit_leaves_the_approval_standing(
+        self, office: Office
+    ) -> None:
+        request = office.receive("1").request
+        with office.db.begin() as session:
+            session.execute(
+                text(
+                    "CREATE TABLE fans (person integer REFERENCES people (id) DEFERRABLE INITIALLY DEFERRED)"
+                )
+            )
+            session.execute(text("INSERT INTO fans VALUES (1)"))
+        stands = approve_and_execute(office.executor, request.id, by=office.olga.id, reason=REASON)
+        assert (stands.status, stands.executed_at) == (RequestStatus.APPROVED, None)
+        assert stands.execute_at is None
+        assert [letter.request_id for letter in office.letters()] == [request.id]
+        assert "REQUEST_APPROVED" in office.types(request.id)
+        assert (office.people(), office.entries()) == ([1, 2], [])
+
     def test_a_lock_that_is_not_given_is_tried_again_without_a_dead_letter(
         self, postgres_office: Office, migrated_postgres_url: str
     ) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from saga_cast import KEYRING, NOON, House, Vendor
-from sqlalchemy import text, update
-from sqlalchemy.orm import Session
+from sqlalchemy import create_engine, event, text, update
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, sessionmaker
 
 from effaced import clock
+from effaced.audit.sink import DatabaseAuditSink
 from effaced.clock import ManualClock
 from effaced.db import Database
+from effaced.errors import ConfigurationError
 from effaced.model import OutboxOperation, OutboxStatus, RequestStatus, SubjectRef
 from effaced.outbox.claim import claim, claim_crashed
 from effaced.outbox.enqueue import Call, enqueue
@@ -26,8 +29,10 @@ from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import Answer, Erased
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.facade import Outbox, OutboxEntry
 from effaced.saga.runner import SagaRunner
 from effaced.saga.settle import settle
+from effaced.saga.tell import Teller
 
 LEASE = timedelta(minutes=5)
 RULES = Rules(8, timedelta(days=25), BackoffPolicy())
@@ -188,21 +193,99 @@ class TestCrash:
                 continue  # this runner is dead now
             runner = house.runner()
             result = asyncio.run(runner._call(entry))
-            runner._settle([result])
+            runner._settle([result], Teller(None))
         by_request = {entry.request_id: entry for entry in house.entries()}
         assert by_request.pop(poisoned).status is OutboxStatus.ABANDONED
         assert [entry.status for entry in by_request.values()] == [OutboxStatus.SUCCEEDED]
         assert [letter.error_code for letter in house.letters()] == ["crash_loop"]
 
-    def test_a_lease_that_cannot_hold_the_call_gives_the_attempt_back(
+    def test_a_lease_that_can_never_hold_a_call_is_refused_at_the_start(self, house: House) -> None:
+        house.vendor("crm", Vendor(), timeout=timedelta(minutes=3))
+        with pytest.raises(ConfigurationError) as caught:
+            house.runner(backoff=BackoffPolicy(lease=timedelta(minutes=5)))
+        assert [str(each) for each in caught.value.problems] == [
+            "resolver crm: timeout must be under 150 seconds"
+        ]
+
+    def test_a_runner_that_slept_after_its_claim_gives_the_attempts_back_and_others_go_on(
         self, house: House, noon: ManualClock
     ) -> None:
-        vendor = house.vendor("crm", Vendor(), timeout=timedelta(minutes=3))
+        """As when a machine is suspended between the claim and the call."""
+
+        class Sleepy(SagaRunner):
+            def _claim(self, resolver: str, *args: Any, **kwargs: Any) -> Any:
+                claimed = super()._claim(resolver, *args, **kwargs)
+                if resolver == "crm" and claimed.entries and not slept:
+                    slept.append(noon.advance(timedelta(minutes=4.5)))
+                return claimed
+
+        slept: list[datetime] = []
+        crm, mail = house.vendor("crm", Vendor()), house.vendor("mail", Vendor())
         house.request(("crm", "1"))
-        house.drain(backoff=BackoffPolicy(lease=timedelta(minutes=5)))
-        entry = house.entry()
-        assert vendor.calls == []
-        assert (entry.status, entry.attempts) == (OutboxStatus.PENDING, 0)
+        runner = house.runner(Sleepy)
+        asyncio.run(runner.drain("crm"))
+        assert (crm.calls, house.entry().status, house.entry().attempts) == ([], OutboxStatus.PENDING, 0)
+        house.request(("mail", "1"))
+        asyncio.run(runner.run_once())
+        assert (len(crm.calls), len(mail.calls)) == (1, 1)
+
+    def test_holds_in_a_sqlite_file_that_was_opened_without_our_care(
+        self, migrated_sqlite_url: str, noon: ManualClock
+    ) -> None:
+        """Whoever embeds effaced brings an engine whose transactions begin without the write lock."""
+        plain, other = (create_engine(migrated_sqlite_url) for _ in range(2))
+        mine, theirs = (
+            Outbox(sessionmaker(each), keyring=KEYRING, audit_sink=DatabaseAuditSink())
+            for each in (plain, other)
+        )
+        with mine.sessions.begin() as session:
+            mine.enqueue(session, [OutboxEntry("crm", SubjectRef("crm", "1"), "anna")])
+        (late,) = mine.claim_batch()
+        noon.advance(timedelta(minutes=6))
+        taken: list[OutboxEntry] = []
+
+        def claim_between(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+            # After the look at the token, before anything is written under it.
+            if statement.startswith("INSERT INTO effaced_audit") and not taken:
+                with other.connect() as connection:
+                    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+                    with pytest.raises(OperationalError):
+                        connection.exec_driver_sql("BEGIN IMMEDIATE")
+                taken.append(late)
+
+        event.listen(plain, "before_cursor_execute", claim_between)
+        assert mine.mark_succeeded(late, on_subject_complete=lambda: None)
+        assert taken
+        assert theirs.claim_batch() == []
+        plain.dispose()
+        other.dispose()
+
+
+def test_trouble_with_one_resolver_lets_the_calls_of_another_land(house: House) -> None:
+    called = asyncio.Event()
+
+    class Slow(Vendor):
+        async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+            called.set()
+            await asyncio.sleep(0.3)  # in the air while the other resolver's claim fails
+            return Erased()
+
+    class Failing(SagaRunner):
+        async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
+            if resolver == "crm":
+                await called.wait()
+                raise ConnectionError
+            return await super().drain(resolver, seconds=seconds)
+
+    house.vendor("crm", Vendor())
+    house.vendor("mail", Slow())
+    house.request(("crm", "1"), ("mail", "1"))
+    with pytest.raises(ConnectionError):
+        asyncio.run(house.runner(Failing).run_once())
+    assert {each.resolver: each.status for each in house.entries()} == {
+        "crm": OutboxStatus.PENDING,
+        "mail": OutboxStatus.SUCCEEDED,
+    }
 
 
 class TestFlush:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from saga_cast import NOON, CheckingVendor, House, Vendor
+from sqlalchemy import select
 
 from effaced.clock import ManualClock
 from effaced.errors import ResolverError
@@ -20,7 +21,7 @@ from effaced.model import (
 )
 from effaced.outbox.claim import claim_read_back
 from effaced.outbox.due import due_resolvers, status_counts
-from effaced.outbox.flow import resume
+from effaced.outbox.flow import is_paused, resume
 from effaced.outbox.requeue import requeue
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
@@ -31,6 +32,7 @@ from effaced.resolvers.protocols import (
     TransientFailure,
 )
 from effaced.resolvers.registry import ResolverRegistry
+from effaced.retries.tables import Attempt
 from effaced.saga.readback import ask_for_read_back, settle_read_back
 from effaced.saga.tell import AbandonedSignal
 
@@ -378,6 +380,10 @@ class Odd(Exception):
     retry_after = 30  # seconds, as some libraries have it
 
 
+class Talkative(Exception):
+    status_code = "anna@people.example not found"
+
+
 class TestOddAnswers:
     """Third parties write resolvers. Whatever one of them does, the others' entries are settled."""
 
@@ -393,6 +399,8 @@ class TestOddAnswers:
             ("gone", OutboxStatus.ABANDONED),
             (type("Ünïcödé error", (Exception,), {})(), OutboxStatus.FAILED),
             (asyncio.CancelledError(), OutboxStatus.FAILED),
+            (Talkative(), OutboxStatus.FAILED),
+            (Erased(status_code="anna was here"), OutboxStatus.SUCCEEDED),  # type: ignore[arg-type]
         ],
     )
     def test_is_written_down_and_harms_nobody(
@@ -406,6 +414,46 @@ class TestOddAnswers:
             odd: status,
             good: OutboxStatus.SUCCEEDED,
         }
+        with house.db.read() as session:
+            assert set(session.scalars(select(Attempt.status_code))) == {None}
+
+    @pytest.mark.parametrize("said", [asyncio.CancelledError(), Odd(), None])
+    def test_of_a_later_read_back_ends_nobody_else(
+        self, house: House, noon: ManualClock, said: object
+    ) -> None:
+        vendor = house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
+        house.request(("crm", "1"))
+        house.drain()
+        assert house.entry().verification is Verification.DUE
+        noon.advance(timedelta(minutes=1))
+        vendor.absent = lambda _: said  # type: ignore[assignment, return-value]
+        asyncio.run(house.runner().run_once())
+        assert house.entry().status is OutboxStatus.SUCCEEDED
+
+
+class TestRefusedCredentials:
+    def test_of_a_read_back_pause_the_resolver_and_the_success_stands(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        house.vendor("crm", CheckingVendor(absent=lambda _: CredentialsRefused("no", status_code=401)))
+        house.request(("crm", "1"))
+        house.drain()
+        assert (house.entry().status, house.entry().verification) == (
+            OutboxStatus.SUCCEEDED,
+            Verification.DUE,
+        )
+        with house.db.read() as session:
+            assert is_paused(session, "crm")
+
+    def test_of_a_later_read_back_pause_it_too(self, house: House, noon: ManualClock) -> None:
+        vendor = house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
+        house.request(("crm", "1"))
+        house.drain()
+        noon.advance(timedelta(minutes=1))
+        vendor.absent = lambda _: CredentialsRefused("no", status_code=401)
+        house.drain()
+        with house.db.read() as session:
+            assert is_paused(session, "crm")
 
 
 class TestAge:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from threading import Barrier, Event
@@ -12,25 +13,34 @@ from uuid import UUID
 
 import pytest
 from company_house import eventually
-from correction_cast import ERASED, LEASE, Bureau
+from correction_cast import ERASED, LEASE, MAP, Bureau
 from saga_cast import NOON
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from effaced import clock
 from effaced.clock import ManualClock
 from effaced.crypto import Keyring, new_key
 from effaced.db import Database
-from effaced.errors import Conflict
-from effaced.model import OutboxOperation, OutboxStatus, RequestKind, RequestStatus
-from effaced.outbox.entry import Entry
+from effaced.errors import Conflict, ResolverError
+from effaced.model import (
+    DeadLetterStatus,
+    OutboxOperation,
+    OutboxStatus,
+    RequestKind,
+    RequestStatus,
+    StepOutcome,
+)
+from effaced.outbox.entry import COLUMNS, Entry, as_entry
+from effaced.outbox.tables import outbox
 from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
-from effaced.resolvers.protocols import AwaitsPerson, Rectified
+from effaced.resolvers.protocols import AwaitsPerson, Erased, Rectified
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import Result, Rules, decide
 from effaced.saga.settle import settle
 
+_WELL = {OutboxOperation.ERASE: Erased(), OutboxOperation.RECTIFY: Rectified()}
 RULES = Rules(8, timedelta(days=25), BackoffPolicy())
 ROTATED = Keyring.parse(",".join([new_key("k2"), "k1:" + "A" * 43 + "="]))
 OLD = Keyring.parse("k1:" + "A" * 43 + "=")
@@ -43,7 +53,7 @@ def bureau(db: Database, tmp_path: Path) -> Bureau:
 
 def settle_late(bureau: Bureau, entries: list[Entry]) -> int:
     """The calls come back at last, and went well."""
-    decisions = [decide(Result(each, Rectified()), RULES, clock.now()) for each in entries]
+    decisions = [decide(Result(each, _WELL[each.operation]), RULES, clock.now()) for each in entries]
     with bureau.db.begin() as session:
         return len(settle(session, decisions, complete_operations))
 
@@ -314,6 +324,119 @@ class TestAtTheSameTime:
             late.result()
         assert crowd.person() == ERASED
         assert crowd.status(correction) is RequestStatus.CANCELLED
+
+
+class TestAReferenceThatIsCorrected:
+    """crm knows people by their address, and the address is what is corrected."""
+
+    @pytest.fixture
+    def bureau(self, db: Database, tmp_path: Path) -> Bureau:
+        by_address = MAP.replace('crm: {template: "c-{id}"}', "crm: {column: email}")
+        bureau = Bureau(db, tmp_path, data_map=by_address)
+        bureau.crm.records = {"anna@people.example": {"name": "Anna"}}
+        return bureau
+
+    def refs(self, bureau: Bureau, request_id: UUID, resolver: str = "crm") -> list[str]:
+        with bureau.db.read() as session:
+            rows = session.execute(
+                select(*COLUMNS).where(outbox.c.request_id == request_id, outbox.c.resolver == resolver)
+            )
+            return sorted(as_entry(row).open_ref(bureau.keyring).value for row in rows)
+
+    @pytest.mark.parametrize("trouble", [ResolverError("no", code="http_400"), ConnectionError()])
+    def test_nobody_is_certified_gone_who_is_still_known_by_the_old_one(
+        self, bureau: Bureau, trouble: Exception
+    ) -> None:
+        bureau.crm.reply = lambda _: trouble
+        bureau.correct(email="new@people.example")
+        run(bureau)
+        erasure = bureau.erase()
+        assert self.refs(bureau, erasure) == ["anna@people.example", "new@people.example"]
+        run(bureau)
+        assert bureau.status(erasure) is RequestStatus.COMPLETED
+        assert bureau.crm.records == {}
+
+    def test_an_erasure_before_the_correction_was_tried_asks_for_both(self, bureau: Bureau) -> None:
+        bureau.correct(email="new@people.example")
+        assert self.refs(bureau, bureau.erase()) == ["anna@people.example", "new@people.example"]
+
+    def test_an_erasure_after_it_got_there_asks_for_the_new_one_alone(self, bureau: Bureau) -> None:
+        bureau.correct(email="new@people.example")
+        run(bureau)
+        assert self.refs(bureau, bureau.erase()) == ["new@people.example"]
+
+    def test_whoever_comes_after_waits_until_both_are_through(self, bureau: Bureau) -> None:
+        bureau.vendor("mail", bureau.mail, after=("crm",))
+        bureau.correct(email="new@people.example")
+        erasure = bureau.erase()
+        (first, second) = bureau.take("crm")
+        assert settle_late(bureau, [first]) == 1
+        assert bureau.of(erasure, "mail").waits_for == ["crm"]
+        assert settle_late(bureau, [second]) == 1
+        assert bureau.of(erasure, "mail").waits_for is None
+
+    def test_a_correction_that_follows_one_never_sent_goes_by_what_the_system_knows(
+        self, bureau: Bureau
+    ) -> None:
+        bureau.correct(email="b@people.example")
+        second = bureau.correct(email="c@people.example")
+        assert self.refs(bureau, second) == ["anna@people.example"]
+
+    def test_a_correction_that_follows_one_in_doubt_goes_by_either(self, bureau: Bureau) -> None:
+        bureau.crm.reply = lambda _: ConnectionError()
+        bureau.correct(email="b@people.example")
+        run(bureau)
+        second = bureau.correct(email="c@people.example")
+        assert self.refs(bureau, second) == ["anna@people.example", "b@people.example"]
+
+    def test_what_the_older_one_had_left_goes_with_the_newer(self, bureau: Bureau) -> None:
+        """Made by itself it would come too late: the system knows nobody by the old address then."""
+        first = bureau.correct(email="b@people.example", name="Berta")
+        second = bureau.correct(email="c@people.example")
+        assert bureau.of(first).outcome is StepOutcome.SUPERSEDED
+        assert bureau.of(second).fields == ["name", "email"]
+        run(bureau)
+        assert bureau.crm.told == [{"name": "Berta", "email": "c@people.example"}]
+        assert bureau.status(first) is RequestStatus.COMPLETED
+
+    def test_a_system_is_told_what_it_knows_people_by_whatever_it_holds(self, bureau: Bureau) -> None:
+        bureau.registry.register(replace(bureau.registry.get("crm"), fields=frozenset({"name"})))
+        request_id = bureau.correct(email="new@people.example")
+        assert bureau.of(request_id).fields == ["email"]
+
+
+def test_an_error_that_happens_to_be_called_superseded_is_an_error(bureau: Bureau) -> None:
+    class Superseded(ResolverError):
+        pass
+
+    bureau.crm.reply = lambda _: Superseded("no", code="http_400")
+    correction = bureau.correct(name="Berta")
+    run(bureau)
+    with bureau.db.begin() as session:
+        attest(session, bureau.keyring, bureau.of(correction).entry_id, actor="cli", reason="done by hand")
+    assert bureau.status(correction) is RequestStatus.COMPLETED
+
+
+def test_the_letter_of_a_failed_correction_is_resolved_with_it(bureau: Bureau) -> None:
+    with bureau.db.begin() as session:
+        name = "ck_people_name"
+        if bureau.db.engine.dialect.name == "postgresql":
+            session.execute(text(f"ALTER TABLE people ADD CONSTRAINT {name} CHECK (name <> 'Berta')"))
+        else:
+            session.execute(
+                text(
+                    f"CREATE TRIGGER {name} BEFORE UPDATE OF name ON people WHEN NEW.name = 'Berta'"
+                    " BEGIN SELECT RAISE(ABORT, 'kept'); END"
+                )
+            )
+    correction = bureau.received(RequestKind.RECTIFICATION, name="Berta")
+    assert bureau.executor().execute_now(correction) is False
+    assert [letter.status for letter in bureau.letters()] == [DeadLetterStatus.PENDING]
+    bureau.erase()
+    assert bureau.status(correction) is RequestStatus.CANCELLED
+    assert [(each.status, each.resolution) for each in bureau.letters()] == [
+        (DeadLetterStatus.RESOLVED, "superseded")
+    ]
 
 
 def waits_for_a_lock(database: Database) -> bool:
