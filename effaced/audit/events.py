@@ -361,6 +361,13 @@ class SubjectSearched(Event):
     found: int
 
 
+class NoteForgotten(Event):
+    """What a person typed was removed. The events that point at it keep its id and keyed hash."""
+
+    type = "NOTE_FORGOTTEN"
+    note_id: UUID
+
+
 class AuditExported(Event):
     type = "AUDIT_EXPORTED"
     format: Code

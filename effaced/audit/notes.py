@@ -10,9 +10,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from effaced import clock
+from effaced.audit.append import append_one
+from effaced.audit.events import NoteForgotten
 from effaced.audit.tables import Note
 from effaced.crypto import Keyring
-from effaced.errors import Problem, Refused
+from effaced.errors import NotFound, Problem, Refused
 from effaced.model import new_id
 
 LONGEST = 2_000
@@ -50,6 +52,15 @@ def write_note(
     session.add(Note(id=note_id, request_id=request_id, author=author, at=clock.now(), text_sealed=sealed))
     session.flush()
     return NoteRef(note_id, keyring.fingerprint(text, purpose="note").hmac)
+
+
+def forget_note(session: Session, note_id: UUID, *, actor: str) -> None:
+    """Remove what was typed; that it was there, and that it was removed, stays in the trail."""
+    note = session.get(Note, note_id, with_for_update=True)
+    if note is None or note.text_sealed is None:
+        raise NotFound("There is no such note, or it was forgotten already.")
+    note.text_sealed = None
+    append_one(session, NoteForgotten(note_id=note_id), actor=actor, request_id=note.request_id)
 
 
 def read_notes(session: Session, keyring: Keyring, note_ids: list[UUID]) -> dict[UUID, str]:

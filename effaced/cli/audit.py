@@ -9,6 +9,7 @@ from uuid import UUID
 import click
 
 from effaced.audit.export import Format, export
+from effaced.audit.notes import forget_note
 from effaced.audit.read import AuditFilter
 from effaced.config import Settings
 from effaced.db import Database
@@ -48,3 +49,17 @@ def export_command(
     )
     for piece in export(database, chosen, Format(fmt), actor="cli"):
         output.write(piece)
+
+
+@audit.command("forget-note")
+@click.argument("note_id", type=click.UUID)
+@click.pass_obj
+def forget_command(settings: Settings, note_id: UUID) -> None:
+    """Remove what somebody typed as a reason, for good. NOTE_ID is the `note_id` of the event it belongs to.
+
+    The trail stays as it is: it has only the note's id and keyed hash.
+    """
+    database = Database(settings.database_url)
+    with database.begin() as session:
+        forget_note(session, note_id, actor="cli")
+    click.echo("Forgotten. The trail says so.")

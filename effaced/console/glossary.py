@@ -223,6 +223,9 @@ GLOSSARY: dict[str, Sentence] = {
         "search",
         lambda p, _m: f"Looked a person up by {p['kind']}: {_count(p['found'], 'request')} found.",
     ),
+    "NOTE_FORGOTTEN": Sentence(
+        "quiet", "lock", lambda _p, _m: "A note was forgotten; the events that point at it stay."
+    ),
     "AUDIT_EXPORTED": Sentence(
         "quiet",
         "download",

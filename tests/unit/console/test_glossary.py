@@ -188,6 +188,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (events.ApiKeyRevoked(api_key_id=new_id()), "An API key was revoked."),
     (events.SubjectSearched(kind="email", found=1), "Looked a person up by email: 1 request found."),
+    (events.NoteForgotten(note_id=new_id()), "A note was forgotten; the events that point at it stay."),
     (events.AuditExported(format="csv", events_up_to=1234), "Exported the trail as csv, up to event 1,234."),
 ]
 
