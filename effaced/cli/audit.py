@@ -60,6 +60,9 @@ def forget_command(settings: Settings, note_id: UUID) -> None:
     The trail stays as it is: it has only the note's id and keyed hash.
     """
     database = Database(settings.database_url)
-    with database.begin() as session:
-        forget_note(session, note_id, actor="cli")
+    try:
+        with database.begin() as session:
+            forget_note(session, note_id, actor="cli")
+    finally:
+        database.dispose()
     click.echo("Forgotten. The trail says so.")
