@@ -22,9 +22,10 @@ from effaced.resolvers.protocols import (
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered, ResolverRegistry
-from effaced.retries.policy import BackoffPolicy
+from effaced.retries.policy import BackoffPolicy, BackoffStrategy, RetryPolicy
 from effaced.saga.facade import Outbox, OutboxEntry, SqlStatusCountsSource, StatusCountsSource
-from effaced.saga.runner import AbandonedHook, AbandonedSignal, SagaRunner
+from effaced.saga.runner import SagaRunner
+from effaced.saga.signal import AbandonedHook, AbandonedSignal
 
 __all__ = [
     "AbandonedHook",
@@ -33,6 +34,7 @@ __all__ = [
     "AuditSink",
     "AwaitsPerson",
     "BackoffPolicy",
+    "BackoffStrategy",
     "ConfigurationError",
     "Conflict",
     "Correction",
@@ -57,6 +59,7 @@ __all__ = [
     "ResolverRegistry",
     "Retained",
     "RetentionOnlyResolver",
+    "RetryPolicy",
     "SagaRunner",
     "Scheduled",
     "SqlStatusCountsSource",

@@ -28,7 +28,7 @@ from effaced.requests.execute import Executor
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.retries.policy import BackoffPolicy
+from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 
@@ -70,16 +70,21 @@ class Runtime:
             lease=self.settings.lease,
         )
 
+    @cached_property
+    def policy(self) -> RetryPolicy:
+        """What the settings make of it; what people change at run time stands in the database."""
+        age = timedelta(days=self.settings.max_age_days)
+        return self.backoff.policy(max_attempts=self.settings.max_attempts, max_age=age)
+
     def runner(self) -> SagaRunner:
         return SagaRunner(
             self.registry,
             Outbox(self.db.sessions, keyring=self.keyring),
             DatabaseAuditSink(),
-            max_attempts=self.settings.max_attempts,
             crash_limit=self.settings.crash_limit,
             batch_size=self.settings.batch_size,
-            max_age=timedelta(days=self.settings.max_age_days),
             backoff=self.backoff,
+            policy=self.policy,
             on_operations_complete=complete_operations,
         )
 
@@ -93,8 +98,8 @@ class Runtime:
 
     def deliverer(self) -> Deliverer:
         rules = Rules(
-            max_attempts=self.settings.max_attempts,
-            max_age=timedelta(days=self.settings.max_age_days),
+            max_attempts=self.policy.max_attempts,
+            max_age=self.policy.max_age,
             backoff=self.backoff,
             on_undeliverable=_open_dead_letter,
             on_delivered=_resolve_dead_letter,

@@ -39,6 +39,7 @@ class Entry:
     corrections_sealed: bytes | None = field(default=None, repr=False)
     fields: Sequence[str] | None = None
     unblocks: bool = False
+    idle_since: datetime | None = None
 
     def open_ref(self, keyring: Keyring) -> SubjectRef:
         """The reference to call the other system with."""
@@ -87,6 +88,7 @@ COLUMNS = (
     outbox.c.corrections_sealed,
     outbox.c.fields,
     outbox.c.unblocks,
+    outbox.c.idle_since,
 )
 
 

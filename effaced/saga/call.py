@@ -25,7 +25,7 @@ from effaced.resolvers.protocols import (
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered, ResolverRegistry
-from effaced.saga.decide import Result
+from effaced.saga.decide import NOT_IDEMPOTENT, Result
 
 T = TypeVar("T")
 _log = get_logger(__name__)
@@ -33,6 +33,15 @@ _log = get_logger(__name__)
 
 class CrashLoop(ResolverError):
     """Running this entry alone has ended the runner too often."""
+
+
+class MaybeMade(ResolverError):
+    """A runner died with this call: it may have been made, and must not be made twice."""
+
+
+def not_again(entry: Entry) -> Result:
+    """What becomes of a call that must not be repeated although nobody knows how it ended."""
+    return Result(entry, error=MaybeMade("The call may have been made.", code=NOT_IDEMPOTENT))
 
 
 async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, crash_limit: int) -> Result:
@@ -73,15 +82,16 @@ async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, cr
 async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) -> Verification:
     """Erase once more and look whether the person is gone; `due` when that can't be told now.
 
-    Erasing is idempotent, so nothing is lost by it; only looking would never mend what a vendor forgot.
+    Only looking would never mend what a vendor forgot; where erasing twice does harm, it has to do.
     """
     try:
         registered, ref = registry.get(entry.resolver), entry.open_ref(keyring)
         if not registered.verifies:
             return Verification.DUE
-        answer = await _within(registered.limits, _erase(registered, entry, ref))
-        if not _should_verify(registered, answer):
-            return Verification.DUE
+        if registered.limits.idempotent:
+            answer = await _within(registered.limits, _erase(registered, entry, ref))
+            if not _should_verify(registered, answer):
+                return Verification.DUE
         return await _read_back(registered, ref, entry.entry_id)
     except Exception as error:
         _log.warning("read_back_failed", entry_id=str(entry.entry_id), error=type(error).__name__)

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -19,48 +18,29 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.log import get_logger
-from effaced.model import OutboxOperation, OutboxStatus, SubjectKey, Verification
+from effaced.model import OutboxStatus, Verification
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import Entry
-from effaced.outbox.flow import Booking, is_paused
+from effaced.outbox.flow import Booking, Standing, standing
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.retries.policy import BackoffPolicy
-from effaced.saga.call import call, read_back
+from effaced.retries.policy import BackoffPolicy, RetryPolicy
+from effaced.saga.call import call, not_again, read_back
 from effaced.saga.decide import Decision, Result, Rules, decide
 from effaced.saga.facade import Outbox
 from effaced.saga.flight import Flush, Flying, landed
 from effaced.saga.readback import settle_read_back
+from effaced.saga.rules import RuleBook, limits_of
 from effaced.saga.settle import OnComplete, settle
+from effaced.saga.signal import AbandonedHook, AbandonedSignal, tell_abandoned
+
+__all__ = ["AbandonedHook", "AbandonedSignal", "SagaRunner"]
 
 _log = get_logger(__name__)
 # How long to wait for anything before looking round again: for new entries, tokens, or the word to stop.
 _LOOK_ROUND = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class AbandonedSignal:
-    """What an alerting host is told of an abandoned entry: nothing personal."""
-
-    entry_id: UUID
-    resolver: str
-    operation: OutboxOperation
-    subject: SubjectKey
-    attempts: int
-    error: str
-
-    @property
-    def subject_id(self) -> str:
-        """The keyed hash that stands for the person."""
-        return self.subject.hmac
-
-
-class AbandonedHook(Protocol):
-    """Called after an abandonment has been committed; what it raises is logged and forgotten."""
-
-    def on_abandoned(self, signal: AbandonedSignal) -> None: ...
 
 
 def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
@@ -75,7 +55,10 @@ class _Claimed:
 
 
 class SagaRunner:
-    """Drives one resolver's entries at a time. Any number of runners may work at once."""
+    """Drives one resolver's entries at a time. Any number of runners may work at once.
+
+    `policy` stands for `max_attempts`, `max_age` and the waits of `backoff`, whose lease it leaves.
+    """
 
     def __init__(
         self,
@@ -88,6 +71,7 @@ class SagaRunner:
         batch_size: int = 50,
         max_age: timedelta = timedelta(days=25),
         backoff: BackoffPolicy | None = None,
+        policy: RetryPolicy | None = None,
         on_abandoned: AbandonedHook | None = None,
         on_operations_complete: OnComplete = _nothing,
     ) -> None:
@@ -98,8 +82,10 @@ class SagaRunner:
         self._audit = audit or outbox.audit or DatabaseAuditSink()
         self._crash_limit = crash_limit
         self._batch_size = batch_size
-        self._backoff = backoff or BackoffPolicy()
-        self._rules = Rules(max_attempts, max_age, self._backoff)
+        backoff = backoff or BackoffPolicy()
+        policy = policy or backoff.policy(max_attempts=max_attempts, max_age=max_age)
+        self._lease = backoff.lease
+        self._book = RuleBook(policy, registry)
         self._on_abandoned = on_abandoned
         self._on_complete = on_operations_complete
         self._stopping = False
@@ -149,7 +135,7 @@ class SagaRunner:
     # --- the pump ---
 
     async def _pump(self, resolver: str, until: float | None) -> int:
-        limits = self._limits(resolver)
+        limits = limits_of(self._registry, resolver)
         most = min(limits.batch_size or self._batch_size, limits.concurrency)
         flush = Flush(self._settle)
         flying: Flying = set()
@@ -169,7 +155,9 @@ class SagaRunner:
                         # Whoever dies beside an entry that flies alone must not be taken for its victim.
                         await flush.finish()
                     callable_now = await self._release_unfinishable(claimed.entries, limits)
-                    flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
+                    flying |= {
+                        asyncio.create_task(self._call(entry, crashed=alone)) for entry in callable_now
+                    }
                 if flying:
                     results, flying = await landed(flying, min(_LOOK_ROUND, wait or _LOOK_ROUND))
                     await flush.start(results)
@@ -186,23 +174,21 @@ class SagaRunner:
                 await flush.start(await asyncio.gather(*flying))
             await flush.finish()
 
-    def _limits(self, resolver: str) -> Limits:
-        return self._registry.get(resolver).limits if resolver in self._registry else Limits()
-
-    def _booking(self, session: Session, resolver: str) -> Booking | None:
-        limits = self._limits(resolver)
-        if limits.rate_per_second is None:
+    def _booking(self, session: Session, resolver: str, now: Standing) -> Booking | None:
+        rate = now.rate(limits_of(self._registry, resolver).rate_per_second)
+        if rate is None:
             return None
         verifies = resolver in self._registry and self._registry.get(resolver).verifies
-        return Booking(session, resolver, limits.rate_per_second, cost=2 if verifies else 1)
+        return Booking(session, resolver, rate, cost=2 if verifies else 1)
 
     def _claim(self, resolver: str, room: int, *, busy: bool) -> _Claimed:
         """The next entries. One whose runner died comes first, and flies by itself."""
-        lease = self._backoff.lease
+        lease = self._lease
         with self._sessions.begin() as session:
-            if is_paused(session, resolver):
+            now = standing(session, resolver)
+            if now.paused:
                 return _Claimed([])
-            booking = self._booking(session, resolver)
+            booking = self._booking(session, resolver, now)
             if booking and not booking.room:
                 return _Claimed([], wait=booking.wait)
             if busy and claims.has_crashed(session, resolver):
@@ -229,15 +215,27 @@ class SagaRunner:
         with self._sessions.begin() as session:
             claims.release(session, late)
 
-    async def _call(self, entry: Entry) -> Result:
+    async def _call(self, entry: Entry, *, crashed: bool = False) -> Result:
+        """Make the call; but not if a runner died that may have made it, where twice does harm."""
+        if crashed and not limits_of(self._registry, entry.resolver).idempotent:
+            rules = await asyncio.to_thread(self._rules, [entry])
+            if rules[entry.entry_id].once:
+                return not_again(entry)
         return await call(self._registry, self._keyring, entry, crash_limit=self._crash_limit)
 
     # --- settling ---
 
     def _settle(self, results: Sequence[Result]) -> int:
         now = clock.now()
-        rules = {name: self._rules.within(self._limits(name)) for name in {r.entry.resolver for r in results}}
-        decisions = [decide(result, rules[result.entry.resolver], now) for result in results]
+        try:
+            rules = self._rules([each.entry for each in results if not each.is_plain_success])
+        except Exception as error:  # without them nobody knows what is to become of the entries: leases heal
+            _log.error("flush_failed", entries=len(results), error=type(error).__name__)
+            return 0
+        decisions = [
+            decide(each, rules.get(each.entry.entry_id) or self._book.by_files(each.entry.resolver), now)
+            for each in results
+        ]
         try:
             accepted = self._settle_together(decisions)
         except Exception as error:
@@ -248,8 +246,15 @@ class SagaRunner:
             _log.info("late_settles_refused", entries=len(decisions) - len(accepted))
         for each in accepted:
             if each.status is OutboxStatus.ABANDONED:
-                self._tell_abandoned(each)
+                tell_abandoned(self._on_abandoned, each)
         return len(accepted)
+
+    def _rules(self, entries: Sequence[Entry]) -> dict[UUID, Rules]:
+        """What people have changed counts from the next flush on; one of successes need not look."""
+        if not entries:
+            return {}
+        with self._sessions() as session:
+            return self._book.in_force(session, entries)
 
     def _settle_together(self, decisions: list[Decision]) -> list[Decision]:
         with self._sessions.begin() as session:
@@ -261,26 +266,6 @@ class SagaRunner:
         except Exception as error:  # its lease heals it
             _log.error("settle_failed", entry_id=str(decision.entry.entry_id), error=type(error).__name__)
             return []
-
-    def _tell_abandoned(self, decision: Decision) -> None:
-        entry = decision.entry
-        _log.error(
-            "entry_abandoned", entry_id=str(entry.entry_id), resolver=entry.resolver, code=decision.code
-        )
-        if self._on_abandoned is None:
-            return
-        signal = AbandonedSignal(
-            entry_id=entry.entry_id,
-            resolver=entry.resolver,
-            operation=entry.operation,
-            subject=entry.subject,
-            attempts=entry.attempts,
-            error=decision.last_error or "",
-        )
-        try:
-            self._on_abandoned.on_abandoned(signal)
-        except Exception as error:
-            _log.warning("abandoned_hook_failed", error=type(error).__name__)
 
     # --- read-backs that were left over ---
 
@@ -298,18 +283,21 @@ class SagaRunner:
 
     def _claim_read_back(self, resolver: str) -> Entry | None:
         with self._sessions.begin() as session:
-            booking = self._booking(session, resolver)
-            if is_paused(session, resolver) or (booking and not booking.room):
+            now = standing(session, resolver)
+            booking = None if now.paused else self._booking(session, resolver, now)
+            if now.paused or (booking and not booking.room):
                 return None
-            entry = claims.claim_read_back(session, resolver, lease=self._backoff.lease)
+            entry = claims.claim_read_back(session, resolver, lease=self._lease)
             if booking and entry:
                 booking.take(1)
             return entry
 
     def _settle_read_back(self, entry: Entry, seen: Verification, *, poison: bool) -> bool:
         now = clock.now()
-        again_at: datetime | None = now + self._backoff.max_delay
-        if poison or now > (entry.last_attempt_at or now) + self._rules.max_age:
-            again_at = None  # no further try: a person has to look
         with self._sessions.begin() as session:
+            again_at: datetime | None = None  # no further try: a person has to look
+            if seen is Verification.DUE and not poison:
+                policy = self._book.in_force(session, [entry])[entry.entry_id].policy
+                if now <= (entry.last_attempt_at or now) + policy.max_age:
+                    again_at = now + timedelta(seconds=policy.max_backoff_delay)
             return settle_read_back(session, entry, seen, again_at=again_at)

@@ -30,7 +30,7 @@ from effaced.saga.runner import SagaRunner
 from effaced.saga.settle import settle
 
 LEASE = timedelta(minutes=5)
-RULES = Rules(8, timedelta(days=25), BackoffPolicy())
+RULES = Rules()
 
 
 def take(house: House, limit: int = 10) -> list[Entry]:
