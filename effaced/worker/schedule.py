@@ -14,12 +14,17 @@ from effaced import clock
 from effaced.log import get_logger
 from effaced.notify.tidy import forget_old_messages
 from effaced.outbox.due import due_resolvers
-from effaced.requests.housekeeping import forget_old_answers
+from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
+from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
+from effaced.saga.forget import LOT, forget_attempts
 from effaced.worker.bell import RqBell
 
 _log = get_logger(__name__)
 _TIDY_EVERY = 3_600.0
+_COUNT_EVERY = 300.0
+# So that a tidy ends: what it leaves, the next one takes.
+_MOST_LOTS = 50
 
 
 class Scheduler:
@@ -29,7 +34,7 @@ class Scheduler:
         self._runtime = runtime
         self._bell = bell
         self._stop = threading.Event()
-        self._tidy_at = clock.monotonic()
+        self._tidy_at = self._count_at = clock.monotonic()
 
     def run(self) -> None:
         """Sweep until SIGTERM or SIGINT."""
@@ -45,6 +50,9 @@ class Scheduler:
         self._try("execute_due", lambda: self._runtime.executor.execute_due())
         self._try("sweep", self._sweep)
         self._try("messages", self._messages)
+        if clock.monotonic() >= self._count_at:
+            self._count_at = clock.monotonic() + _COUNT_EVERY
+            self._try("aggregate", RetryMetrics(self._runtime.db).aggregate_hourly)
         if clock.monotonic() >= self._tidy_at:
             self._tidy_at = clock.monotonic() + _TIDY_EVERY
             self._try("tidy", self._tidy)
@@ -53,6 +61,11 @@ class Scheduler:
         with self._runtime.db.begin() as session:
             forget_old_answers(session)
             forget_old_messages(session)
+            forget_policies_of_closed(session)
+        for _ in range(_MOST_LOTS):
+            with self._runtime.db.begin() as session:
+                if forget_attempts(session) < LOT:
+                    break
 
     def _messages(self) -> None:
         if self._runtime.deliverer().is_due():
