@@ -29,33 +29,33 @@ EARLIER = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCK = 0x65666661_686F7572  # "effahour"
 
 
-def hours_to_count(session: Session) -> list[datetime]:
-    """The hours whose figures may have changed, the running one first."""
-    now = clock.now()
-    return [hour for hour, counted in reversed(_hours(session, now)) if not _is_done(hour, counted, now)]
+def aggregate(session: Session) -> int:
+    """Count the hours whose figures may have changed, and keep them; how many. Nothing if somebody is at it.
 
-
-def aggregate_hour(session: Session, hour: datetime) -> bool:
-    """Count one hour and keep its figures. False if somebody else is at it."""
-    if not _alone(session):
-        return False
-    figures = count_hour(session, hour, known_resolvers(session))
-    session.execute(delete(attempt_hours).where(attempt_hours.c.hour == hour))
-    _keep(session, hour, figures)
-    return True
-
-
-def fold_old_hours(session: Session) -> int:
-    """Add the hours that were kept long enough to the row of what was earlier; how many rows that took."""
+    All of them in one transaction: whoever adds hours up sees each try once, whenever they look.
+    """
     if not _alone(session):
         return 0
-    old = attempt_hours.c.hour < hour_of(clock.now()) - KEPT
+    now, names = clock.now(), known_resolvers(session)
+    open_ = [hour for hour, counted in _hours(session, now) if not _is_done(hour, counted, now)]
+    for hour in open_:
+        figures = count_hour(session, hour, names)
+        session.execute(delete(attempt_hours).where(attempt_hours.c.hour == hour))
+        _keep(session, hour, figures)
+    _fold_old_hours(session, now)
+    return len(open_)
+
+
+def _fold_old_hours(session: Session, now: datetime) -> None:
+    """Add the hours that were kept long enough to the row of what was earlier."""
+    old = attempt_hours.c.hour < hour_of(now) - KEPT
+    if session.scalar(select(func.max(attempt_hours.c.hour)).where(old)) in (None, EARLIER):
+        return
     rows = session.execute(delete(attempt_hours).where(old).returning(*attempt_hours.c)).all()
     total: dict[str, Figures] = {}
     for row in rows:  # the earlier row is among them
         total.setdefault(row.resolver, Figures()).merge(from_columns(row._mapping))
     _keep(session, EARLIER, total)
-    return sum(row.hour != EARLIER for row in rows)
 
 
 def final_until(session: Session) -> datetime:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.db import Database
 from effaced.errors import Problem, Refused
-from effaced.retries.aggregate import KEPT, aggregate_hour, counted_hours, fold_old_hours, hours_to_count
+from effaced.retries.aggregate import KEPT, aggregate, counted_hours
 from effaced.retries.count import HOUR, count_hour, hour_of, known_resolvers
 from effaced.retries.figures import Figures, from_columns, merged
 from effaced.retries.overrides import ALL
@@ -78,15 +78,8 @@ class RetryMetrics:
 
     def aggregate_hourly(self) -> int:
         """Count the hours that may have changed; how many. To be called every few minutes, by anybody."""
-        with self._db.read() as session:
-            hours = hours_to_count(session)
-        done = 0
-        for hour in hours:  # a transaction each: on SQLite nobody can write meanwhile
-            with self._db.begin() as session:
-                done += aggregate_hour(session, hour)
         with self._db.begin() as session:
-            fold_old_hours(session)
-        return done
+            return aggregate(session)
 
     def get_summary(self, hours: int = DEFAULT_HOURS, resolver: str | None = None) -> dict[str, Any]:
         with self._db.read() as session:

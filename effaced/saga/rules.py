@@ -54,6 +54,19 @@ class RuleBook:
         )
         return {each.entry_id: self._rules(each, overrides) for each in entries}
 
+    def policy(
+        self, session: Session, *, resolver: str | None = None, request_id: UUID | None = None
+    ) -> RetryPolicy:
+        """The policy in force, to be shown."""
+        overrides = read_bodies(
+            session,
+            PolicyKind.RETRY,
+            resolvers=[resolver] if resolver else [],
+            requests=[request_id] if request_id else [],
+        )
+        own = own_changes(limits_of(self._registry, resolver)) if resolver else {}
+        return in_force(self._settings, own, overrides, resolver=resolver, request_id=request_id)
+
     def _rules(self, entry: Entry, overrides: Bodies) -> Rules:
         if not overrides:
             return self.by_files(entry.resolver)
