@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     secure_cookies: bool = Field(True, description="send cookies over HTTPS only")
     session_hours: Annotated[int, Field(ge=1, le=72)] = 10
     time_zone: str = Field("UTC", description="in which deadlines end and pages show times")
+    metrics_token: SecretStr | None = Field(None, description="what Prometheus sends to read /metrics")
     public_url: str | None = Field(None, description="where people reach the console, for links in e-mails")
 
     lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = 300
@@ -104,6 +105,13 @@ class Settings(BaseSettings):
         if not usable or parts.username or parts.query or parts.fragment or re.search(r"[^!-~]", value):
             raise ValueError("expected https://host, with a path if need be and nothing after it")
         return value.rstrip("/")
+
+    @field_validator("metrics_token")
+    @classmethod
+    def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not re.fullmatch(r"[!-~]{16,}", value.get_secret_value()):
+            raise ValueError("must have at least 16 visible ASCII characters")
+        return value
 
     @field_validator("keys")
     @classmethod

@@ -25,7 +25,7 @@ from effaced.requests.intake import receive
 from effaced.requests.tables import Request
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.retries.policy import BackoffPolicy
+from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 from effaced.saga.tell import AbandonedHook
@@ -132,6 +132,7 @@ class Effaced:
         max_attempts: int = 8,
         batch_size: int = 50,
         backoff: BackoffPolicy | None = None,
+        policy: RetryPolicy | None = None,
         on_abandoned: AbandonedHook | None = None,
     ) -> SagaRunner:
         """What carries the recorded calls out: `await runner.run_once()`, as often as you like."""
@@ -141,6 +142,7 @@ class Effaced:
             max_attempts=max_attempts,
             batch_size=batch_size,
             backoff=backoff,
+            policy=policy,
             on_abandoned=on_abandoned,
             on_operations_complete=complete_operations,
         )

@@ -22,7 +22,7 @@ from effaced.resolvers.protocols import (
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered, ResolverRegistry
-from effaced.retries.policy import BackoffPolicy
+from effaced.retries.policy import BackoffPolicy, BackoffStrategy, RetryPolicy
 from effaced.saga.facade import Outbox, OutboxEntry, SqlStatusCountsSource, StatusCountsSource
 from effaced.saga.runner import SagaRunner
 from effaced.saga.tell import AbandonedHook, AbandonedSignal
@@ -34,6 +34,7 @@ __all__ = [
     "AuditSink",
     "AwaitsPerson",
     "BackoffPolicy",
+    "BackoffStrategy",
     "ConfigurationError",
     "Conflict",
     "Correction",
@@ -58,6 +59,7 @@ __all__ = [
     "ResolverRegistry",
     "Retained",
     "RetentionOnlyResolver",
+    "RetryPolicy",
     "SagaRunner",
     "Scheduled",
     "SqlStatusCountsSource",

@@ -79,6 +79,23 @@ class AttemptOutcome(StrEnum):
     SCHEDULED = "scheduled"
 
 
+class PolicyKind(StrEnum):
+    """What can be changed at run time: when to try again, when to stop asking, how fast to ask."""
+
+    RETRY = "retry"
+    BREAKER = "breaker"
+    RATE = "rate"
+
+
+class PolicyScope(StrEnum):
+    """For whom it is changed."""
+
+    GLOBAL = "global"
+    RESOLVER = "resolver"
+    HOST = "host"
+    REQUEST = "request"
+
+
 class DeadLetterStatus(StrEnum):
     """Where a failed operation stands with the people who look after it."""
 

@@ -25,13 +25,17 @@ from effaced.notify.settle import Rules, Undeliverable
 from effaced.notify.tidy import forget_old_messages
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
-from effaced.requests.housekeeping import forget_old_answers
+from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.retries.policy import BackoffPolicy
+from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
+from effaced.saga.forget import LOT, forget_attempts
 from effaced.saga.runner import SagaRunner
+
+# So that a tidy ends: what it leaves, the next one takes.
+_MOST_LOTS = 50
 
 
 class Runtime:
@@ -69,16 +73,21 @@ class Runtime:
             lease=self.settings.lease,
         )
 
+    @cached_property
+    def policy(self) -> RetryPolicy:
+        """What the settings make of it; what people change at run time stands in the database."""
+        age = timedelta(days=self.settings.max_age_days)
+        return self.backoff.policy(max_attempts=self.settings.max_attempts, max_age=age)
+
     def runner(self) -> SagaRunner:
         return SagaRunner(
             self.registry,
             Outbox(self.db.sessions, keyring=self.keyring),
             DatabaseAuditSink(),
-            max_attempts=self.settings.max_attempts,
             crash_limit=self.settings.crash_limit,
             batch_size=self.settings.batch_size,
-            max_age=timedelta(days=self.settings.max_age_days),
             backoff=self.backoff,
+            policy=self.policy,
             on_operations_complete=complete_operations,
         )
 
@@ -92,8 +101,8 @@ class Runtime:
 
     def deliverer(self) -> Deliverer:
         rules = Rules(
-            max_attempts=self.settings.max_attempts,
-            max_age=timedelta(days=self.settings.max_age_days),
+            max_attempts=self.policy.max_attempts,
+            max_age=self.policy.max_age,
             backoff=self.backoff,
             on_undeliverable=_open_dead_letter,
             on_delivered=_resolve_dead_letter,
@@ -105,6 +114,11 @@ class Runtime:
         with self.db.begin() as session:
             forget_old_answers(session)
             forget_old_messages(session)
+            forget_policies_of_closed(session)
+        for _ in range(_MOST_LOTS):
+            with self.db.begin() as session:
+                if forget_attempts(session) < LOT:
+                    break
 
     def require_ready(self) -> None:
         """Refuse to start with a database or a configuration file that does not fit."""

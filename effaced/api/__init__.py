@@ -1,10 +1,10 @@
-"""The HTTP API: /api/v1 for the company's systems, /healthz and /readyz for whoever keeps effaced running."""
+"""The HTTP API: /api/v1 for the company's systems; /healthz, /readyz and /metrics for who runs effaced."""
 
 from __future__ import annotations
 
 from flask import Blueprint, Flask
 
-from effaced.api import health, problems, requests
+from effaced.api import health, metrics, problems, requests, retries
 
 
 def register(app: Flask) -> None:
@@ -12,5 +12,8 @@ def register(app: Flask) -> None:
     api = Blueprint("api", __name__)
     problems.register(app, api)
     api.register_blueprint(health.blueprint)
+    api.register_blueprint(metrics.blueprint)
     api.register_blueprint(requests.blueprint, url_prefix="/api/v1/requests")
+    api.register_blueprint(retries.of_requests, url_prefix="/api/v1/requests")
+    api.register_blueprint(retries.blueprint, url_prefix="/api/v1/retries")
     app.register_blueprint(api)

@@ -72,7 +72,10 @@ Value = Annotated[Any, AfterValidator(_value)]
 
 
 class RequestBody(Body):
-    """A subject request. A rectification says what to correct, by category or by `table.column`."""
+    """A subject request. A rectification says what to correct, by category or by `table.column`.
+
+    `retry` are fields of the retry policy, for this request alone; who takes it in checks them.
+    """
 
     kind: Literal["erasure", "rectification"]
     subject: SubjectBody
@@ -80,6 +83,7 @@ class RequestBody(Body):
         default=None, repr=False
     )
     reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
+    retry: dict[str, Any] | None = None
 
     @model_validator(mode="after")
     def _kind_fits(self) -> RequestBody:
@@ -88,6 +92,13 @@ class RequestBody(Body):
         if self.kind == "erasure" and self.corrections is not None:
             raise PydanticCustomError("corrections_extra", "goes with a rectification only")
         return self
+
+
+class PolicyBody(Body):
+    """A change of a policy: the fields that are to differ, and why."""
+
+    policy: dict[str, Any]
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
 
 
 def read_body(request: Request, model: type[B]) -> B:

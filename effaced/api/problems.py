@@ -137,5 +137,5 @@ def _http(error: HTTPException) -> Response:
 def _refuse_wrong_paths() -> Response | None:
     # Such a request belongs to no blueprint, so that the application's HTML pages would answer it.
     error = request.routing_exception
-    ours = f"{request.path}/".startswith(("/api/", "/healthz/", "/readyz/"))
+    ours = f"{request.path}/".startswith(("/api/", "/healthz/", "/readyz/", "/metrics/"))
     return answer(error) if ours and isinstance(error, NoSuchPath | MethodNotAllowed) else None

@@ -105,6 +105,7 @@ def _take_in_once(
         corrections=[Correction(name, value) for name, value in (body.corrections or {}).items()],
         api_key=key,
         reason=body.reason,
+        retry=body.retry,
         zone=runtime.settings.zone,
     )
     taken = intake.request

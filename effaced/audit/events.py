@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from effaced.model import (
     DeadLetterDomain,
     OutboxOperation,
+    PolicyKind,
+    PolicyScope,
     RequestKind,
     Role,
     StepOutcome,
@@ -303,6 +305,29 @@ class ResolverPaused(_Noted):
 class ResolverResumed(_Noted):
     type = "RESOLVER_RESUMED"
     resolver: Name
+
+
+class PolicyField(Payload):
+    """One field that somebody changed; None where it is as the files say. A list has many words."""
+
+    field: Code
+    was: tuple[Code, ...] | None = None
+    now: tuple[Code, ...] | None = None
+
+
+class PolicyChanged(_Noted):
+    """From now on these fields differ from what the files say, for whom `scope` and `key` name."""
+
+    type = "POLICY_CHANGED"
+    kind: PolicyKind
+    scope: PolicyScope
+    key: Name
+    version: int
+    fields: tuple[PolicyField, ...]
+
+
+class PolicyUndone(PolicyChanged):
+    type = "POLICY_UNDONE"
 
 
 class DeadLetterOpened(Event):

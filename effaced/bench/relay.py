@@ -42,6 +42,7 @@ class Relay:
         for end in (source, sink):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+        source.close()  # the other direction closes the other end
 
     def _note(self, data: bytes, asks: bool) -> None:
         with self._lock:

@@ -26,6 +26,7 @@ COMMANDS = {
     "datamap": "datamap",
     "resolver": "resolver",
     "notify": "notify",
+    "retries": "retries",
     "officer": "officer",
     "apikey": "apikey",
     "audit": "audit",

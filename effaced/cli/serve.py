@@ -8,6 +8,7 @@ import click
 
 from effaced.config import Settings
 from effaced.ports import require_free
+from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
 from effaced.worker.process import install_bell, require_bell, work
 from effaced.worker.schedule import Scheduler
@@ -69,6 +70,7 @@ def drain(settings: Settings) -> None:
         total += settled
     delivered = asyncio.run(runtime.deliverer().run())
     runtime.tidy()
+    RetryMetrics(runtime.db).aggregate_hourly()  # where cron does the work, no scheduler counts
     messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""
     click.echo(
         f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from effaced.console.words import label
-from effaced.model import DeadLetterDomain, OutboxOperation, RequestKind, Role, StepOutcome
+from effaced.model import DeadLetterDomain, OutboxOperation, PolicyKind, RequestKind, Role, StepOutcome
 
 Payload = Mapping[str, Any]
 Moment = Callable[[datetime], str]
@@ -79,6 +79,25 @@ def _paused(payload: Payload, moment: Moment) -> str:
     how = _PAUSES.get(payload["code"], f"was paused ({payload['code']})")
     until = f" Until {moment(datetime.fromisoformat(payload['until']))}." if payload.get("until") else ""
     return f"{_everything(payload)} {how}. Nothing more is called; what waits loses no tries.{until}"
+
+
+def _policy(payload: Payload) -> str:
+    whom = {"global": "everything", "request": "this request"}.get(payload["scope"], payload["key"])
+    return f"The {label(PolicyKind(payload['kind'])).lower()} for {whom}"
+
+
+def _fields(payload: Payload) -> str:
+    return ", ".join(
+        f"{each['field']} {_figures(each.get('was'))} to {_figures(each.get('now'))}"
+        for each in payload["fields"]
+        if each.get("was") != each.get("now")
+    )
+
+
+def _figures(words: list[str] | None) -> str:
+    if words is None:
+        return "as configured"
+    return words[0] if len(words) == 1 else f"{_count(len(words), 'value')}"
 
 
 def _count(number: int, one: str) -> str:
@@ -187,6 +206,12 @@ GLOSSARY: dict[str, Sentence] = {
     "RESOLVER_PAUSED": Sentence("warn", "pause", _paused),
     "RESOLVER_RESUMED": Sentence(
         "good", "arrow", lambda p, _m: f"{_everything(p)} was resumed and is called again."
+    ),
+    "POLICY_CHANGED": Sentence("info", "cycle", lambda p, _m: f"{_policy(p)} was changed: {_fields(p)}."),
+    "POLICY_UNDONE": Sentence(
+        "info",
+        "cycle",
+        lambda p, _m: f"A change of {_policy(p)[0].lower()}{_policy(p)[1:]} was undone: {_fields(p)}.",
     ),
     "DEAD_LETTER_OPENED": Sentence(
         "bad",

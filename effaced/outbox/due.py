@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, func, select
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
@@ -11,6 +14,7 @@ from effaced.outbox.claim import FRESH, GATED, LEASED
 from effaced.outbox.flow import not_paused
 from effaced.outbox.tables import OutboxRow
 
+_LOOKED_AT = 100
 _UNVERIFIED = OutboxRow.verify_due_at.is_not(None)
 
 
@@ -40,6 +44,37 @@ def status_counts(session: Session) -> dict[OutboxStatus, int]:
     """How many entries stand where; every status is there, with zero if need be."""
     counted = session.execute(select(OutboxRow.status, func.count()).group_by(OutboxRow.status))
     return dict.fromkeys(OutboxStatus, 0) | {row[0]: row[1] for row in counted}
+
+
+def counts_by_resolver(
+    session: Session, statuses: Collection[OutboxStatus]
+) -> dict[tuple[str, OutboxStatus], int]:
+    """How many entries of each resolver stand where. Not for those that succeeded: they are too many."""
+    # As literals: a generic plan could not know that hardly any row is in one of them.
+    chosen = OutboxRow.status.in_(
+        [literal_column(f"'{status}'", OutboxRow.status.type) for status in statuses]
+    )
+    query = select(OutboxRow.resolver, OutboxRow.status, func.count()).where(chosen)
+    counted = session.execute(query.group_by(OutboxRow.resolver, OutboxRow.status))
+    return {(name, status): number for name, status, number in counted}
+
+
+def oldest_due(session: Session) -> dict[str, datetime]:
+    """Since when something of each resolver could have been called. Paused ones are among them."""
+    now = clock.now()
+    found: dict[str, datetime] = {}
+    for branch in (FRESH, GATED, LEASED):
+        for name in _names(session, branch):
+            due = select(OutboxRow.gate.label("since")).where(branch, OutboxRow.resolver == name)
+            due = due.where(OutboxRow.gate <= now).order_by(OutboxRow.gate).limit(1)
+            if branch is FRESH:
+                # By the index; but one that was requeued or waited for others is not as old as it looks.
+                due = select(OutboxRow.aging_since.label("since")).where(branch, OutboxRow.resolver == name)
+                due = due.order_by(OutboxRow.enqueued_at, OutboxRow.entry_id).limit(_LOOKED_AT)
+            since = session.scalar(select(func.min(due.subquery().c.since)))
+            if since is not None:
+                found[name] = min(found.get(name, since), since)
+    return found
 
 
 def _names(session: Session, branch: ColumnElement[bool]) -> list[str]:

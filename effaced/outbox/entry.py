@@ -46,6 +46,7 @@ class Entry:
     corrections_sealed: bytes | None = field(default=None, repr=False)
     fields: Sequence[str] | None = None
     unblocks: bool = False
+    idle_since: datetime | None = None
     outcome: StepOutcome | None = None
 
     def open_ref(self, keyring: Keyring) -> SubjectRef:
@@ -95,6 +96,7 @@ COLUMNS = (
     outbox.c.corrections_sealed,
     outbox.c.fields,
     outbox.c.unblocks,
+    outbox.c.idle_since,
     outbox.c.outcome,
 )
 

@@ -7,28 +7,37 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import String, bindparam, insert, literal_column, select, update
+from sqlalchemy import String, bindparam, cast, insert, literal_column, null, select, union_all, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import ResolverPaused, ResolverResumed
 from effaced.audit.notes import NoteRef, noted
-from effaced.db import is_postgres
+from effaced.db import Json, UtcDateTime, is_postgres
 from effaced.doorbell import ring_after_commit
+from effaced.model import PolicyScope
 from effaced.notify import notices
 from effaced.notify.write import announce
 from effaced.outbox.tables import Flow, flow
+from effaced.retries.tables import policies
 from effaced.together import run
 
 ALL = "*"
 BY_OFFICER = "officer"
 CREDENTIALS_REFUSED = "credentials_refused"
 _SECOND = timedelta(seconds=1)
-# Asked before every claim.
-_PAUSED = select(flow.c.paused_until).where(
-    flow.c.resolver.in_([bindparam("resolver", type_=String()), literal_column(f"'{ALL}'")]),
-    flow.c.paused_at.is_not(None),
+# Asked before every claim, in one go: what is paused, and whose rate somebody has changed.
+_MINE = [bindparam("resolver", type_=String()), literal_column(f"'{ALL}'")]
+_STANDING = union_all(
+    select(literal_column("'pause'"), flow.c.paused_until, cast(null(), Json)).where(
+        flow.c.resolver.in_(_MINE), flow.c.paused_at.is_not(None)
+    ),
+    select(policies.c.scope, cast(null(), UtcDateTime()), policies.c.body).where(
+        policies.c.kind == literal_column("'rate'"),
+        policies.c.scope.in_([literal_column("'resolver'"), literal_column("'global'")]),
+        policies.c.key.in_(_MINE),
+    ),
 )
 
 
@@ -98,12 +107,29 @@ def pauses(session: Session) -> dict[str, Pause]:
     }
 
 
-def is_paused(session: Session, resolver: str) -> bool:
-    """Whether nothing of this resolver may be claimed now."""
-    now = clock.now()
-    return any(
-        until is None or until > now for (until,) in run(session, _PAUSED, {"resolver": resolver}).rows
-    )
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether a resolver may be driven now, and how fast if somebody has changed that."""
+
+    paused: bool
+    own_rate: float | None = None
+    common_rate: float | None = None
+
+    def rate(self, configured: float | None) -> float | None:
+        """Calls a second: what was changed for this resolver, else its file's, else what holds for all."""
+        return self.own_rate or configured or self.common_rate
+
+
+def standing(session: Session, resolver: str) -> Standing:
+    """How things stand with this resolver."""
+    now, paused = clock.now(), False
+    rates: dict[str, float | None] = {}
+    for what, until, body in run(session, _STANDING, {"resolver": resolver}).rows:
+        if what == "pause":
+            paused = paused or until is None or until > now
+        else:
+            rates[what] = body.get("rate_per_second")
+    return Standing(paused, rates.get(PolicyScope.RESOLVER), rates.get(PolicyScope.GLOBAL))
 
 
 def not_paused(session: Session, resolvers: Iterable[str]) -> set[str]:

@@ -79,6 +79,7 @@ def requeue(
             last_error=None,
             ended_at=None,
             aging_since=clock.now(),
+            idle_since=None,
             times_parked=0,
         )
         .returning(*COLUMNS)

@@ -27,7 +27,7 @@ class OutboxRow(Base):
     the backoff while failed, the vendor's horizon while scheduled. `token` only grows: a settle counts
     while the row is in flight under the token of its claim. `aging_since` is when the time began in which
     the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one, when
-    nothing is left to wait for.
+    nothing is left to wait for. `idle_since` is when the last try since then ended; null before the first.
 
     `fields` are the names of what a rectification corrects; the values are sealed and go at the end.
     `waits_for` names the resolvers of the same request and operation that have to succeed first, and
@@ -74,6 +74,7 @@ class OutboxRow(Base):
     gate: Mapped[datetime | None] = mapped_column(UtcDateTime)
     enqueued_at: Mapped[datetime] = mapped_column(UtcDateTime)
     aging_since: Mapped[datetime] = mapped_column(UtcDateTime)
+    idle_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_attempt_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_error: Mapped[str | None] = mapped_column(String(255))
     times_parked: Mapped[int] = mapped_column(default=0)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.requests.tables import IdempotentAnswer
+from effaced.model import PolicyScope
+from effaced.requests.tables import IdempotentAnswer, Request
+from effaced.retries.tables import PolicyOverride
 
 ANSWERS_KEPT = timedelta(days=30)
+_LOT = 1_000
 
 
 def forget_old_answers(session: Session) -> int:
@@ -21,3 +25,21 @@ def forget_old_answers(session: Session) -> int:
         .returning(IdempotentAnswer.key_hmac)
     )
     return len(gone.all())
+
+
+def forget_policies_of_closed(session: Session) -> int:
+    """Remove what was changed for single requests that have ended; how many overrides."""
+    mine = PolicyOverride.scope == PolicyScope.REQUEST
+    gone, last = 0, ""
+    while True:
+        query = select(PolicyOverride.key).where(mine, PolicyOverride.key > last).distinct()
+        keys = list(session.scalars(query.order_by(PolicyOverride.key).limit(_LOT)))
+        if not keys:
+            return gone
+        last = keys[-1]
+        open_ = select(Request.id).where(
+            Request.id.in_([UUID(key) for key in keys]), Request.closed_at.is_(None)
+        )
+        ended = set(keys) - {str(each) for each in session.scalars(open_)}
+        removed = delete(PolicyOverride).where(mine, PolicyOverride.key.in_(ended))
+        gone += len(session.execute(removed.returning(PolicyOverride.key)).all())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -21,13 +23,23 @@ from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.rectify import check_corrections
 from effaced.datamap.subject import find_subject
 from effaced.errors import Problem, Refused
-from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey, new_id
+from effaced.model import (
+    Correction,
+    PolicyKind,
+    PolicyScope,
+    RequestKind,
+    RequestStatus,
+    SubjectKey,
+    new_id,
+)
 from effaced.outbox.entry import seal_corrections
 from effaced.requests.correct import erased_since, name_by_category
 from effaced.requests.deadline import due_date
 from effaced.requests.identifiers import SUBJECT_ID, add_identifiers
 from effaced.requests.subject import seal_subject
 from effaced.requests.tables import Request
+from effaced.retries.overrides import Target, put
+from effaced.retries.policy import check_changes
 
 _ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # nothing that is misread over the telephone
 _UTC = ZoneInfo("UTC")
@@ -53,12 +65,16 @@ def receive(
     corrections: Sequence[Correction] = (),
     approvals: int | None = None,
     reason: str | None = None,
+    retry: Mapping[str, Any] | None = None,
     zone: ZoneInfo = _UTC,
 ) -> Intake:
     """Take a request in. Refuses an unknown person, and corrections that can't be made.
 
-    One erasure is open per person: a second one is answered with the first.
+    One erasure is open per person: a second one is answered with the first. `retry` are the fields of the
+    retry policy that differ for this request's calls.
     """
+    check_retry = partial(check_changes, under="retry")
+    check_retry(retry or {})
     if bool(corrections) != (kind is RequestKind.RECTIFICATION):
         said = "goes with a rectification only" if corrections else "is missing: what is to be corrected?"
         raise Refused("The request is not as it must be.", problems=[Problem("corrections", said)])
@@ -113,6 +129,9 @@ def receive(
         kind=kind, approvals_needed=approvals, due_at=request.due_at, datamap_hash=plan.data_map.hash
     )
     append_one(session, received, actor=actor, request_id=request_id, subject=request.subject)
+    if retry:
+        target = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(request_id))
+        put(session, target, retry, check=check_retry, actor=actor, subject=request.subject)
     return Intake(request, duplicate=False)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced.accounts.actors import names_of
@@ -15,8 +14,8 @@ from effaced.audit.notes import read_notes
 from effaced.crypto import Keyring
 from effaced.deadletters.read import DeadLetterFilter, count_by_resolver
 from effaced.model import OutboxStatus
+from effaced.outbox.due import counts_by_resolver
 from effaced.outbox.flow import ALL, Pause, pauses
-from effaced.outbox.tables import OutboxRow
 from effaced.resolvers.manual import KIND as MANUAL
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
@@ -58,10 +57,7 @@ class System:
 
 def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> list[System]:
     """All resolvers that are configured, then those that only the database knows, each with its counts."""
-    counts: Counter[tuple[str, OutboxStatus]] = Counter()
-    query = select(OutboxRow.resolver, OutboxRow.status, func.count()).where(OutboxRow.status.in_(_OPEN))
-    for name, status, number in session.execute(query.group_by(OutboxRow.resolver, OutboxRow.status)):
-        counts[name, status] = number
+    counts = Counter(counts_by_resolver(session, _OPEN))
     letters = count_by_resolver(session, DeadLetterFilter())
     paused = all_paused(session, keyring)
     configured = {each.name: each for each in registry}

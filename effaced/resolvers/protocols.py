@@ -153,3 +153,5 @@ class Limits:
     backoff: timedelta | None = None
     """The wait after the first failure."""
     backoff_cap: timedelta | None = None
+    idempotent: bool = True
+    """Whether a call may be made twice without harm. If not, it is made once, unless the policy allows it."""

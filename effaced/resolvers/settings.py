@@ -30,6 +30,7 @@ class Common(Strict):
     max_age_days: float | None = Field(default=None, gt=0, le=90, allow_inf_nan=False)
     backoff_seconds: float | None = Field(default=None, ge=0.05, le=86_400, allow_inf_nan=False)
     backoff_cap_seconds: float | None = Field(default=None, ge=0.05, le=86_400, allow_inf_nan=False)
+    idempotent: bool = True
     after: list[str] = Field(default_factory=list)
     holds: list[str] | None = None
     canary: str | None = Field(default=None, min_length=1)
@@ -50,6 +51,7 @@ class Common(Strict):
             max_age=_days(self.max_age_days),
             backoff=_seconds(self.backoff_seconds),
             backoff_cap=_seconds(self.backoff_cap_seconds),
+            idempotent=self.idempotent,
         )
 
 

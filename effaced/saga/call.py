@@ -27,7 +27,7 @@ from effaced.resolvers.protocols import (
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered, ResolverRegistry
-from effaced.saga.decide import Result
+from effaced.saga.decide import NOT_IDEMPOTENT, Result
 
 T = TypeVar("T")
 _log = get_logger(__name__)
@@ -35,6 +35,15 @@ _log = get_logger(__name__)
 
 class CrashLoop(ResolverError):
     """Running this entry alone has ended the runner too often."""
+
+
+class MaybeMade(ResolverError):
+    """A runner died with this call: it may have been made, and must not be made twice."""
+
+
+def not_again(entry: Entry) -> Result:
+    """What becomes of a call that must not be repeated although nobody knows how it ended."""
+    return Result(entry, error=MaybeMade("The call may have been made.", code=NOT_IDEMPOTENT))
 
 
 async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, crash_limit: int) -> Result:
@@ -82,15 +91,16 @@ class LookedBack:
 async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) -> LookedBack:
     """Erase once more and look whether the person is gone; `due` when that can't be told now.
 
-    Erasing is idempotent, so nothing is lost by it; only looking would never mend what a vendor forgot.
+    Only looking would never mend what a vendor forgot; where erasing twice does harm, it has to do.
     """
     try:
         registered, ref = registry.get(entry.resolver), entry.open_ref(keyring)
         if not registered.verifies:
             return LookedBack()
-        answer = await _within(registered.limits, _erase(registered, entry, ref))
-        if not _should_verify(registered, answer):
-            return LookedBack()
+        if registered.limits.idempotent:
+            answer = await _within(registered.limits, _erase(registered, entry, ref))
+            if not _should_verify(registered, answer):
+                return LookedBack()
         return LookedBack(await _look(registered, ref, entry.entry_id))
     except (Exception, asyncio.CancelledError) as error:
         _let_stop(error)

@@ -34,19 +34,22 @@ from effaced.resolvers.protocols import (
     AwaitsPerson,
     CredentialsRefused,
     Erased,
-    Limits,
     Rectified,
     Retained,
     Scheduled,
 )
-from effaced.retries.policy import BackoffPolicy
+from effaced.retries.policy import RETRYABLE, RetryPolicy
+
+# The code of a call that may have been made and must not be made again.
+NOT_IDEMPOTENT = "not_idempotent"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a call came to. `error` or `answer`; `verification` is the read-back, if there is one.
 
-    `refused` says that the read-back could not be made because of our credentials.
+    `refused` says that the read-back could not be made because of our credentials, `trial` that a
+    half-open breaker let the call through to see how it goes.
     """
 
     entry: Entry
@@ -57,26 +60,32 @@ class Result:
     latency_ms: int = 0
     verification: Verification | None = None
     refused: bool = False
+    trial: bool = False
+
+    @property
+    def retry_after(self) -> timedelta | None:
+        """How long the system asked to be left alone."""
+        asked = getattr(self.error, "retry_after", None)
+        return min(asked, RETRY_AFTER_CAP) if isinstance(asked, timedelta) else None
+
+    @property
+    def is_plain_success(self) -> bool:
+        """Whether it is over, well, and needs no rule to say so."""
+        plain = isinstance(self.answer, Erased | AlreadyAbsent | Retained | Rectified)
+        return self.error is None and plain and self.verification is not Verification.DUE
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What the decision goes by."""
 
-    max_attempts: int
-    max_age: timedelta
-    backoff: BackoffPolicy
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    idempotent: bool = True
 
-    def within(self, limits: Limits) -> Rules:
-        """The same with what one resolver has of its own."""
-        base, cap = limits.backoff or self.backoff.base_delay, limits.backoff_cap or self.backoff.max_delay
-        # An own base may be longer than the common cap, and an own cap shorter than the common base.
-        cap = max(cap, base) if limits.backoff_cap is None else cap
-        return Rules(
-            limits.max_attempts or self.max_attempts,
-            limits.max_age or self.max_age,
-            BackoffPolicy(base_delay=min(base, cap), max_delay=cap, lease=self.backoff.lease),
-        )
+    @property
+    def once(self) -> bool:
+        """Whether a call must not be made a second time: nobody knows what the first one did."""
+        return not self.idempotent and not self.policy.retry_non_idempotent
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +173,7 @@ def _succeeded(
         retained_basis=basis,
         times_parked=entry.times_parked,
         verification=result.verification,
-        verify_due_at=now + rules.backoff.delay(1) if result.verification is Verification.DUE else None,
+        verify_due_at=now + rules.policy.wait(1) if result.verification is Verification.DUE else None,
         events=tuple(events),
         failures=failures,
         code="still_present" if failures else "",
@@ -187,7 +196,7 @@ def parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Deci
     # A horizon in the past would have us ask again at once, for ever: wait one step at least.
     entry = result.entry
     until = until if until.tzinfo else until.replace(tzinfo=UTC)
-    horizon = max(until, now + rules.backoff.delay(1))
+    horizon = max(until, now + rules.policy.wait(1))
     return Decision(
         result,
         OutboxStatus.SCHEDULED,
@@ -211,7 +220,7 @@ def _awaiting(result: Result, by: datetime, rules: Rules, now: datetime) -> Deci
     entry = result.entry
     if entry.times_parked:
         return abandoned(result, "AttestationOverdue", "attestation_overdue", DeadLetterDomain.ATTESTATION)
-    by = max(by if by.tzinfo else by.replace(tzinfo=UTC), now + rules.backoff.delay(1))
+    by = max(by if by.tzinfo else by.replace(tzinfo=UTC), now + rules.policy.wait(1))
     return Decision(
         result,
         OutboxStatus.SCHEDULED,
@@ -229,12 +238,15 @@ def _after_error(result: Result, error: BaseException, rules: Rules, now: dateti
         return abandoned(result, class_name(error), _word(error.code))
     if isinstance(error, CredentialsRefused):
         return _refused(result, error, rules, now)
-    if entry.attempts >= rules.max_attempts:
+    policy = rules.policy
+    if result.status_code in RETRYABLE and result.status_code not in policy.retry_status_codes:
+        return abandoned(result, class_name(error), f"http_{result.status_code}")
+    if rules.once:
+        return abandoned(result, class_name(error), NOT_IDEMPOTENT)
+    if entry.attempts >= policy.max_attempts:
         return abandoned(result, class_name(error), "attempts_exhausted")
-    asked = getattr(error, "retry_after", None)
-    wait = rules.backoff.delay(max(entry.attempts, 1))
-    gate = now + (max(wait, min(asked, RETRY_AFTER_CAP)) if isinstance(asked, timedelta) else wait)
-    if gate > entry.aging_since + rules.max_age:
+    gate = now + max(policy.wait(max(entry.attempts, 1)), result.retry_after or timedelta(0))
+    if gate > entry.aging_since + policy.max_age:
         return abandoned(result, class_name(error), "max_age")
     return failed(result, class_name(error), gate)
 
@@ -245,7 +257,7 @@ def _refused(result: Result, error: BaseException, rules: Rules, now: datetime) 
     The entry waits where it was, with its attempt, and the resolver is paused until a person resumes it.
     """
     entry = result.entry
-    if now > entry.aging_since + rules.max_age:
+    if now > entry.aging_since + rules.policy.max_age:
         return abandoned(result, class_name(error), "max_age")
     return Decision(
         result,

@@ -31,7 +31,7 @@ from effaced.saga.decide import Decision, Result, Rules, abandoned, decide, fail
 from effaced.saga.settle import settle
 
 _LEASE = BackoffPolicy().lease
-_RULES = Rules(max_attempts=8, max_age=timedelta(days=25), backoff=BackoffPolicy())
+_RULES = Rules()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
@@ -18,20 +19,21 @@ from effaced import clock
 from effaced.audit.append import SYSTEM
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.log import get_logger
-from effaced.model import OutboxStatus
+from effaced.model import OutboxStatus, Verification
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import Entry
-from effaced.outbox.flow import CREDENTIALS_REFUSED, Booking, is_paused, pause
+from effaced.outbox.flow import CREDENTIALS_REFUSED, Booking, Standing, pause, standing
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.retries.policy import BackoffPolicy
-from effaced.saga.call import LookedBack, call, read_back
+from effaced.retries.policy import BackoffPolicy, RetryPolicy
+from effaced.saga.call import LookedBack, call, not_again, read_back
 from effaced.saga.decide import Decision, Result, Rules, decide
 from effaced.saga.facade import Outbox
 from effaced.saga.flight import Flush, Flying, landed
 from effaced.saga.readback import settle_read_back
+from effaced.saga.rules import RuleBook, limits_of
 from effaced.saga.settle import OnComplete, settle
 from effaced.saga.tell import AbandonedHook, Teller
 
@@ -52,7 +54,10 @@ class _Claimed:
 
 
 class SagaRunner:
-    """Drives one resolver's entries at a time. Any number of runners may work at once."""
+    """Drives one resolver's entries at a time. Any number of runners may work at once.
+
+    `policy` stands for `max_attempts`, `max_age` and the waits of `backoff`, whose lease it leaves.
+    """
 
     def __init__(
         self,
@@ -65,6 +70,7 @@ class SagaRunner:
         batch_size: int = 50,
         max_age: timedelta = timedelta(days=25),
         backoff: BackoffPolicy | None = None,
+        policy: RetryPolicy | None = None,
         on_abandoned: AbandonedHook | None = None,
         on_operations_complete: OnComplete = _nothing,
     ) -> None:
@@ -75,9 +81,11 @@ class SagaRunner:
         self._audit = audit or outbox.audit or DatabaseAuditSink()
         self._crash_limit = crash_limit
         self._batch_size = batch_size
-        self._backoff = backoff or BackoffPolicy()
-        registry.require_time(self._backoff.lease)
-        self._rules = Rules(max_attempts, max_age, self._backoff)
+        backoff = backoff or BackoffPolicy()
+        policy = policy or backoff.policy(max_attempts=max_attempts, max_age=max_age)
+        registry.require_time(backoff.lease)
+        self._lease = backoff.lease
+        self._book = RuleBook(policy, registry)
         self._on_abandoned = on_abandoned
         self._on_complete = on_operations_complete
         self._stopping = False
@@ -127,7 +135,7 @@ class SagaRunner:
     # --- the pump ---
 
     async def _pump(self, resolver: str, until: float | None) -> int:
-        limits = self._limits(resolver)
+        limits = limits_of(self._registry, resolver)
         most = min(limits.batch_size or self._batch_size, limits.concurrency)
         teller = Teller(self._on_abandoned)
         flush = Flush(lambda results: self._settle(results, teller))
@@ -149,7 +157,9 @@ class SagaRunner:
                         await flush.finish()
                     callable_now = await self._release_unfinishable(claimed.entries, limits)
                     late = len(callable_now) < len(claimed.entries)  # the next claim may be no longer
-                    flying |= {asyncio.create_task(self._call(entry)) for entry in callable_now}
+                    flying |= {
+                        asyncio.create_task(self._call(entry, crashed=alone)) for entry in callable_now
+                    }
                 if flying:
                     results, flying = await landed(flying, min(_LOOK_ROUND, wait or _LOOK_ROUND))
                     await flush.start(results)
@@ -167,23 +177,21 @@ class SagaRunner:
             await flush.finish()
             await teller.finish()
 
-    def _limits(self, resolver: str) -> Limits:
-        return self._registry.get(resolver).limits if resolver in self._registry else Limits()
-
-    def _booking(self, session: Session, resolver: str) -> Booking | None:
-        limits = self._limits(resolver)
-        if limits.rate_per_second is None:
+    def _booking(self, session: Session, resolver: str, now: Standing) -> Booking | None:
+        rate = now.rate(limits_of(self._registry, resolver).rate_per_second)
+        if rate is None:
             return None
         verifies = resolver in self._registry and self._registry.get(resolver).verifies
-        return Booking(session, resolver, limits.rate_per_second, cost=2 if verifies else 1)
+        return Booking(session, resolver, rate, cost=2 if verifies else 1)
 
     def _claim(self, resolver: str, room: int, *, busy: bool) -> _Claimed:
         """The next entries. One whose runner died comes first, and flies by itself."""
-        lease = self._backoff.lease
+        lease = self._lease
         with self._sessions.begin() as session:
-            if is_paused(session, resolver):
+            now = standing(session, resolver)
+            if now.paused:
                 return _Claimed([])
-            booking = self._booking(session, resolver)
+            booking = self._booking(session, resolver, now)
             if booking and not booking.room:
                 return _Claimed([], wait=booking.wait)
             if busy and claims.has_crashed(session, resolver):
@@ -209,15 +217,27 @@ class SagaRunner:
         with self._sessions.begin() as session:
             claims.release(session, late)
 
-    async def _call(self, entry: Entry) -> Result:
+    async def _call(self, entry: Entry, *, crashed: bool = False) -> Result:
+        """Make the call; but not if a runner died that may have made it, where twice does harm."""
+        if crashed and not limits_of(self._registry, entry.resolver).idempotent:
+            rules = await asyncio.to_thread(self._rules, [entry])
+            if rules[entry.entry_id].once:
+                return not_again(entry)
         return await call(self._registry, self._keyring, entry, crash_limit=self._crash_limit)
 
     # --- settling ---
 
     def _settle(self, results: Sequence[Result], teller: Teller) -> int:
         now = clock.now()
-        rules = {name: self._rules.within(self._limits(name)) for name in {r.entry.resolver for r in results}}
-        decisions = [decide(result, rules[result.entry.resolver], now) for result in results]
+        try:
+            rules = self._rules([each.entry for each in results if not each.is_plain_success])
+        except Exception as error:  # without them nobody knows what is to become of the entries: leases heal
+            _log.error("flush_failed", entries=len(results), error=type(error).__name__)
+            return 0
+        decisions = [
+            decide(each, rules.get(each.entry.entry_id) or self._book.by_files(each.entry.resolver), now)
+            for each in results
+        ]
         try:
             accepted = self._settle_together(decisions)
         except Exception as error:
@@ -230,6 +250,13 @@ class SagaRunner:
             if each.status is OutboxStatus.ABANDONED:
                 teller.tell(each)
         return len(accepted)
+
+    def _rules(self, entries: Sequence[Entry]) -> dict[UUID, Rules]:
+        """What people have changed counts from the next flush on; one of successes need not look."""
+        if not entries:
+            return {}
+        with self._sessions() as session:
+            return self._book.in_force(session, entries)
 
     def _settle_together(self, decisions: list[Decision]) -> list[Decision]:
         with self._sessions.begin() as session:
@@ -258,20 +285,23 @@ class SagaRunner:
 
     def _claim_read_back(self, resolver: str) -> Entry | None:
         with self._sessions.begin() as session:
-            booking = self._booking(session, resolver)
-            if is_paused(session, resolver) or (booking and not booking.room):
+            now = standing(session, resolver)
+            booking = None if now.paused else self._booking(session, resolver, now)
+            if now.paused or (booking and not booking.room):
                 return None
-            entry = claims.claim_read_back(session, resolver, lease=self._backoff.lease)
+            entry = claims.claim_read_back(session, resolver, lease=self._lease)
             if booking and entry:
                 booking.take(1)
             return entry
 
     def _settle_read_back(self, entry: Entry, looked: LookedBack, *, poison: bool) -> bool:
-        now, rules = clock.now(), self._rules.within(self._limits(entry.resolver))
-        again_at: datetime | None = now + rules.backoff.max_delay
-        if poison or now > (entry.last_attempt_at or now) + rules.max_age:
-            again_at = None  # no further try: a person has to look
+        now = clock.now()
         with self._sessions.begin() as session:
+            again_at: datetime | None = None  # no further try: a person has to look
+            if looked.seen is Verification.DUE and not poison:
+                policy = self._book.in_force(session, [entry])[entry.entry_id].policy
+                if now <= (entry.last_attempt_at or now) + policy.max_age:
+                    again_at = now + timedelta(seconds=policy.max_backoff_delay)
             settled = settle_read_back(session, entry, looked.seen, again_at=again_at)
             if settled and looked.refused:
                 pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)

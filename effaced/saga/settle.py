@@ -8,8 +8,10 @@ dead letters.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -26,6 +28,7 @@ from effaced.db import is_postgres
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.model import DeadLetterDomain, OutboxStatus, SubjectKey, Verification
 from effaced.outbox.countdown import Completed, count_down
+from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
@@ -36,6 +39,8 @@ from effaced.together import Together, run
 
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
+_TO_BE_TRIED = (OutboxStatus.FAILED, OutboxStatus.PENDING)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 _TRAIL = DatabaseAuditSink()
@@ -141,10 +146,25 @@ def _write_attempts(session: Session, live: Sequence[Decision]) -> None:
                 "status_code": each.result.status_code,
                 "latency_ms": each.result.latency_ms,
                 "error": each.last_error,
+                "first": each.entry.idle_since is None,
+                "delay_before_ms": _stood(each.entry),
+                "retry_after_s": _whole_seconds(each.result.retry_after),
+                "trial": each.result.trial,
             }
             for each in live
         ],
     )
+
+
+def _stood(entry: Entry) -> int | None:
+    """How long nobody was at the entry: since its last try ended, or since it could be called."""
+    if entry.last_attempt_at is None:
+        return None
+    return max(0, round((entry.last_attempt_at - (entry.idle_since or entry.aging_since)) / _MILLISECOND))
+
+
+def _whole_seconds(wait: timedelta | None) -> int | None:
+    return None if wait is None else math.ceil(wait.total_seconds())
 
 
 def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
@@ -179,6 +199,7 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
             "verify_due_at": verify_due_at,
             "verified_at": now if seen else None,
             "ended_at": now if status in _ENDED else None,
+            "idle_since": now if status in _TO_BE_TRIED else None,
             **({"aging_since": gate} if status is OutboxStatus.SCHEDULED else {}),
         }
         statement = _writing(is_postgres(session), tuple(written), cleared)

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from effaced import clock
 from effaced.log import get_logger
 from effaced.outbox.due import due_resolvers
+from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
 from effaced.worker.bell import RqBell
 
 _log = get_logger(__name__)
 _TIDY_EVERY = 3_600.0
+_COUNT_EVERY = 300.0
 
 
 class Scheduler:
@@ -27,7 +29,7 @@ class Scheduler:
         self._runtime = runtime
         self._bell = bell
         self._stop = threading.Event()
-        self._tidy_at = clock.monotonic()
+        self._tidy_at = self._count_at = clock.monotonic()
 
     def run(self) -> None:
         """Sweep until SIGTERM or SIGINT."""
@@ -43,6 +45,9 @@ class Scheduler:
         self._try("execute_due", lambda: self._runtime.executor.execute_due())
         self._try("sweep", self._sweep)
         self._try("messages", self._messages)
+        if clock.monotonic() >= self._count_at:
+            self._count_at = clock.monotonic() + _COUNT_EVERY
+            self._try("aggregate", RetryMetrics(self._runtime.db).aggregate_hourly)
         if clock.monotonic() >= self._tidy_at:
             self._tidy_at = clock.monotonic() + _TIDY_EVERY
             self._try("tidy", self._runtime.tidy)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,15 +42,16 @@ class Recorder:
     def keys(self) -> list[str]:
         return [call.key for call in self.calls]
 
-    def busiest(self, window: float = 1.0) -> int:
-        """The most calls that came within any stretch of that many seconds."""
-        times = sorted(call.began for call in self.calls)
-        first = most = 0
-        for last, moment in enumerate(times):
-            while times[first] <= moment - window:
-                first += 1
-            most = max(most, last - first + 1)
-        return most
+
+def busiest(moments: Iterable[float], window: float = 1.0) -> int:
+    """The most moments within any stretch of that many seconds."""
+    times = sorted(moments)
+    first = most = 0
+    for last, moment in enumerate(times):
+        while times[first] <= moment - window:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -13,7 +13,7 @@ from effaced import clock
 from effaced.audit.tables import AuditEvent
 from effaced.errors import ResolverError
 from effaced.model import OutboxStatus
-from effaced.outbox.flow import ALL, is_paused
+from effaced.outbox.flow import ALL, standing
 from effaced.resolvers.protocols import CredentialsRefused, Scheduled
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events, ref_of
@@ -31,7 +31,7 @@ def card(page: str, name: str) -> str:
 
 def paused(house: House, name: str) -> bool:
     with house.runtime.db.read() as session:
-        return is_paused(session, name)
+        return standing(session, name).paused
 
 
 def test_each_system_shows_its_kind_and_what_waits_for_it(house: House, ada: Visitor) -> None:

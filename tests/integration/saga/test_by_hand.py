@@ -33,12 +33,11 @@ from effaced.requests.redrive import redrive
 from effaced.resolvers.manual import ManualConfig, ManualResolver
 from effaced.resolvers.protocols import Erased
 from effaced.resolvers.registry import Registered
-from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import Result, Rules, decide
 from effaced.saga.settle import settle
 
 DUE = timedelta(days=14)
-RULES = Rules(8, timedelta(days=25), BackoffPolicy())
+RULES = Rules()
 
 
 def with_archive(house: House) -> House:

@@ -56,7 +56,7 @@ from effaced.outbox.tables import Operation, OutboxRow, outbox
 from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AwaitsPerson, CredentialsRefused, Erased, Rectified, Scheduled
-from effaced.retries.policy import BackoffPolicy
+from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.retries.tables import Attempt
 from effaced.saga.decide import Result, Rules, decide
 from effaced.saga.facade import Outbox, OutboxEntry
@@ -64,7 +64,8 @@ from effaced.saga.settle import settle
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "150")) // 10
 BACKOFF = BackoffPolicy()
-RULES = Rules(max_attempts=3, max_age=timedelta(days=10_000), backoff=BACKOFF)
+# Without an end to its age: the machine's clock runs as far as it likes.
+RULES = Rules(RetryPolicy.model_construct(max_attempts=3, timeout=timedelta(days=10_000).total_seconds()))
 LEASE = BACKOFF.lease
 ANNA = KEYRING.subject_key("anna")
 PENDING, IN_FLIGHT, FAILED, SCHEDULED, SUCCEEDED, ABANDONED = (
@@ -256,7 +257,7 @@ class EntryLife(RuleBasedStateMachine):
         match said:
             case "well":
                 each.leave_flight(SUCCEEDED)
-            case "trouble" if each.attempts < RULES.max_attempts:
+            case "trouble" if each.attempts < RULES.policy.max_attempts:
                 each.leave_flight(FAILED, now + BACKOFF.delay(each.attempts))
             case "later" if not rectify:
                 each.leave_flight(SCHEDULED, soon)
@@ -399,7 +400,7 @@ class EntryLife(RuleBasedStateMachine):
                 each.alone,
                 each.times_parked,
             )
-            assert 0 <= each.attempts <= RULES.max_attempts + each.own_crashes
+            assert 0 <= each.attempts <= RULES.policy.max_attempts + each.own_crashes
             self._check_what_is_personal(row, each)
             self._check_letters([letter for letter in letters if letter.entry_id == entry_id], each)
             successes = [

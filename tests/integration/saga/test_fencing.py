@@ -35,7 +35,7 @@ from effaced.saga.settle import settle
 from effaced.saga.tell import Teller
 
 LEASE = timedelta(minutes=5)
-RULES = Rules(8, timedelta(days=25), BackoffPolicy())
+RULES = Rules()
 
 
 def take(house: House, limit: int = 10) -> list[Entry]:

@@ -23,11 +23,10 @@ from effaced.outbox.tables import OutboxRow
 from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AlreadyAbsent, Erased, Scheduled
-from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import Result, Rules, decide
 from effaced.saga.settle import settle
 
-RULES = Rules(8, timedelta(days=25), BackoffPolicy())
+RULES = Rules()
 
 
 @pytest.fixture

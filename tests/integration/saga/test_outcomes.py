@@ -21,7 +21,7 @@ from effaced.model import (
 )
 from effaced.outbox.claim import claim_read_back
 from effaced.outbox.due import due_resolvers, status_counts
-from effaced.outbox.flow import is_paused, resume
+from effaced.outbox.flow import resume, standing
 from effaced.outbox.requeue import requeue
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
@@ -443,7 +443,7 @@ class TestRefusedCredentials:
             Verification.DUE,
         )
         with house.db.read() as session:
-            assert is_paused(session, "crm")
+            assert standing(session, "crm").paused
 
     def test_of_a_later_read_back_pause_it_too(self, house: House, noon: ManualClock) -> None:
         vendor = house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
@@ -453,7 +453,7 @@ class TestRefusedCredentials:
         vendor.absent = lambda _: CredentialsRefused("no", status_code=401)
         house.drain()
         with house.db.read() as session:
-            assert is_paused(session, "crm")
+            assert standing(session, "crm").paused
 
 
 class TestAge:

@@ -36,12 +36,11 @@ from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AwaitsPerson, Erased, Rectified
-from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import Result, Rules, decide
 from effaced.saga.settle import settle
 
 _WELL = {OutboxOperation.ERASE: Erased(), OutboxOperation.RECTIFY: Rectified()}
-RULES = Rules(8, timedelta(days=25), BackoffPolicy())
+RULES = Rules()
 ROTATED = Keyring.parse(",".join([new_key("k2"), "k1:" + "A" * 43 + "="]))
 OLD = Keyring.parse("k1:" + "A" * 43 + "=")
 

@@ -166,6 +166,31 @@ CAST: list[tuple[events.Event, str]] = [
         "Everything was resumed and is called again.",
     ),
     (
+        events.PolicyChanged(
+            kind=model.PolicyKind.RETRY,
+            scope=model.PolicyScope.RESOLVER,
+            key="crm",
+            version=2,
+            fields=(
+                events.PolicyField(field="jitter", was=("false",), now=("false",)),
+                events.PolicyField(field="max_attempts", now=("12",)),
+                events.PolicyField(field="retry_status_codes", was=("429", "503"), now=("429",)),
+            ),
+        ),
+        "The retry policy for crm was changed: max_attempts as configured to 12, "
+        "retry_status_codes 2 values to 429.",
+    ),
+    (
+        events.PolicyUndone(
+            kind=model.PolicyKind.RATE,
+            scope=model.PolicyScope.GLOBAL,
+            key="*",
+            version=3,
+            fields=(events.PolicyField(field="rate_per_second", was=("8.0",)),),
+        ),
+        "A change of the rate limit for everything was undone: rate_per_second 8.0 to as configured.",
+    ),
+    (
         events.DeadLetterOpened(
             dead_letter_id=new_id(), domain=DeadLetterDomain.VERIFICATION, error="StillPresent"
         ),

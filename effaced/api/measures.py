@@ -1,0 +1,115 @@
+"""What Prometheus is told. A measure is a function that looks into the database; add yours to MEASURES."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.deadletters.read import is_open
+from effaced.deadletters.tables import DeadLetter
+from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus
+from effaced.outbox.due import counts_by_resolver, oldest_due
+from effaced.outbox.flow import pauses
+from effaced.requests.read import Due, RequestFilter, count_requests
+from effaced.retries.figures import Figures, Histogram
+from effaced.retries.totals import read_totals
+from effaced.runtime import Runtime
+
+Measure = Callable[[Session, Runtime], Iterator[Metric]]
+# Without those that succeeded: counting all that ever did would take longer every month.
+_COUNTED = tuple(status for status in OutboxStatus if status is not OutboxStatus.SUCCEEDED)
+
+
+def entries(session: Session, runtime: Runtime) -> Iterator[Metric]:
+    counts = counts_by_resolver(session, _COUNTED)
+    gauge = GaugeMetricFamily(
+        "effaced_entries",
+        "External calls by where they stand now. Those that succeeded are attempts with outcome success.",
+        labels=["resolver", "status"],
+    )
+    for name in sorted(_names(runtime) | {name for name, _ in counts}):
+        for status in _COUNTED:
+            gauge.add_metric([name, status.value], counts.get((name, status), 0))
+    yield gauge
+
+
+def oldest(session: Session, runtime: Runtime) -> Iterator[Metric]:
+    now, found = clock.now(), oldest_due(session)
+    gauge = GaugeMetricFamily(
+        "effaced_oldest_due_entry_seconds",
+        "For how long the longest waiting external call could have been made; 0 if none is due.",
+        labels=["resolver"],
+    )
+    for name in sorted(_names(runtime) | found.keys()):
+        gauge.add_metric([name], max(0.0, (now - found[name]).total_seconds()) if name in found else 0.0)
+    yield gauge
+
+
+def paused(session: Session, runtime: Runtime) -> Iterator[Metric]:
+    held = pauses(session)
+    gauge = GaugeMetricFamily(
+        "effaced_resolver_paused", "1 while nothing of a resolver is called; * is all.", labels=["resolver"]
+    )
+    for name in sorted(_names(runtime) | held.keys() | {"*"}):
+        gauge.add_metric([name], float(name in held))
+    yield gauge
+
+
+def letters(session: Session, _runtime: Runtime) -> Iterator[Metric]:
+    query = select(DeadLetter.domain, func.count()).where(is_open()).group_by(DeadLetter.domain)
+    counts = dict(session.execute(query).tuples().all())
+    gauge = GaugeMetricFamily(
+        "effaced_dead_letters_open", "Dead letters that wait for a person.", labels=["domain"]
+    )
+    for domain in DeadLetterDomain:
+        gauge.add_metric([domain.value], counts.get(domain, 0))
+    yield gauge
+
+
+def overdue(session: Session, _runtime: Runtime) -> Iterator[Metric]:
+    count = count_requests(session, RequestFilter(due=Due.OVERDUE), clock.now())
+    said = "Open requests past their legal deadline; 10,001 stands for more than 10,000."
+    yield GaugeMetricFamily("effaced_requests_overdue", said, value=count)
+
+
+def attempts(session: Session, runtime: Runtime) -> Iterator[Metric]:
+    found = read_totals(session)
+    tries = CounterMetricFamily(
+        "effaced_attempts", "Tries at external calls.", labels=["resolver", "outcome"]
+    )
+    again = CounterMetricFamily("effaced_retries", "Tries after the first one.", labels=["resolver"])
+    latency = HistogramMetricFamily(
+        "effaced_call_latency_seconds", "How long external calls took.", labels=["resolver"]
+    )
+    wait = HistogramMetricFamily(
+        "effaced_drain_latency_seconds",
+        "From when an external call could be made (its commit, most often) to its first try.",
+        labels=["resolver"],
+    )
+    for name in sorted(_names(runtime) | found.keys()):
+        figures = found.get(name, Figures())
+        for outcome in AttemptOutcome:
+            tries.add_metric([name, outcome.value], figures.outcomes[outcome.value])
+        again.add_metric([name], figures.retries)
+        for family, histogram in ((latency, figures.latency), (wait, figures.wait)):
+            family.add_metric([name], _buckets(histogram), histogram.total / 1000)
+    yield from (tries, again, latency, wait)
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    bounds = [f"{bound / 1000:g}" for bound in histogram.bounds]
+    return list(zip([*bounds, "+Inf"], map(float, accumulate(histogram.counts)), strict=True))
+
+
+def _names(runtime: Runtime) -> set[str]:
+    # Also those with nothing to tell yet: a rate can only be made of a counter that was there before.
+    return {each.name for each in runtime.registry}
+
+
+MEASURES: list[Measure] = [entries, oldest, paused, letters, overdue, attempts]

@@ -1,0 +1,256 @@
+"""`effaced retries ...`: what tries have come to, and by which policy calls are tried again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from sqlalchemy.orm import Session
+
+from effaced.audit.notes import write_note
+from effaced.config import Settings
+from effaced.db import Database
+from effaced.errors import NotFound
+from effaced.model import PolicyKind, PolicyScope
+from effaced.retries.count import known_resolvers
+from effaced.retries.figures import Figures
+from effaced.retries.metrics import MOST_HOURS, read_by_resolver, read_timeseries, require_hours
+from effaced.retries.metrics import summary as summarise
+from effaced.retries.overrides import ALL, Target, get, put
+from effaced.retries.overrides import undo as undo_change
+from effaced.retries.policy import RETRYABLE, BackoffStrategy, RetryPolicy, check_changes
+from effaced.runtime import Runtime
+from effaced.saga.rules import RuleBook
+from effaced.strict import suggest
+
+F = TypeVar("F", bound=Callable[..., Any])
+_ACTOR = "cli"
+_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+_HOURS = click.option(
+    "--hours",
+    default=24,
+    show_default=True,
+    help=f"How far back, the running hour included: 1 to {MOST_HOURS}.",
+)
+_REASON = click.option("--reason", help="Why; it is kept in the audit trail's notes.")
+
+
+def _resolver(help_: str) -> Callable[[F], F]:
+    return click.option("--resolver", metavar="NAME", help=help_)
+
+
+@click.group()
+def retries() -> None:
+    """Tries at external calls: what they came to, and when they are repeated."""
+
+
+@retries.command()
+@_HOURS
+@_resolver("Only this one.")
+@_JSON
+@click.pass_obj
+def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool) -> None:
+    """Show the last hours in short, resolver by resolver."""
+    require_hours(hours)
+    runtime = Runtime(settings)
+    with runtime.db.read() as session:
+        _refuse_unknown(session, runtime, resolver)
+        told = summarise(session, hours, resolver)
+        found = read_by_resolver(session, hours)
+    runtime.db.dispose()
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    table = Table(
+        "resolver",
+        "tries",
+        "retries",
+        "success",
+        "failure",
+        "timeout",
+        "avg ms",
+        "p95 ms (est.)",
+        "most failed with",
+    )
+    for name, each in found.items():
+        if name != ALL and resolver in (None, name):
+            table.add_row(Text(name), *_cells(each), _most(each.failure_by_reason))
+    if resolver is None:
+        table.add_row("all", *_cells(found[ALL]), _most(found[ALL].failure_by_reason))
+    Console().print(table)
+
+
+@retries.command()
+@_HOURS
+@_resolver("Only this one.")
+@_JSON
+@click.pass_obj
+def timeseries(settings: Settings, hours: int, resolver: str | None, as_json: bool) -> None:
+    """Show the last hours one by one."""
+    require_hours(hours)
+    runtime = Runtime(settings)
+    with runtime.db.read() as session:
+        _refuse_unknown(session, runtime, resolver)
+        points = read_timeseries(session, hours, resolver)
+    runtime.db.dispose()
+    if as_json:
+        told = [{"hour": each.hour.isoformat(), **each.figures.told()} for each in points]
+        click.echo(json.dumps(told, indent=2))
+        return
+    table = Table(
+        "hour (UTC)", "tries", "retries", "success", "failure", "timeout", "avg ms", "p95 ms (est.)"
+    )
+    for each in points:
+        table.add_row(f"{each.hour:%Y-%m-%d %H:00}", *_cells(each.figures))
+    Console().print(table)
+
+
+def _cells(figures: Figures) -> list[str]:
+    told = figures.told()
+    counts = [figures.attempts, figures.retries, *(figures.outcomes[name] for name in _SHOWN)]
+    times = [told["avg_latency_ms"], told["p95_latency_ms_estimate"]]
+    return [f"{n:,}" for n in counts] + ["-" if each is None else f"{each:,.0f}" for each in times]
+
+
+_SHOWN = ("success", "failure", "timeout")
+
+
+def _most(reasons: Mapping[str, int]) -> str:
+    return max(reasons, key=lambda name: (reasons[name], name)) if reasons else "-"
+
+
+# --- the policy ---
+
+
+@retries.group()
+def policy() -> None:
+    """How often, how soon and for how long calls are tried again. A change holds in every process at once."""
+
+
+@policy.command()
+@_resolver("The one in force for this resolver.")
+@_JSON
+@click.pass_obj
+def show(settings: Settings, resolver: str | None, as_json: bool) -> None:
+    """Show the policy in force, and what in it was changed at run time."""
+    runtime, target = Runtime(settings), _target(resolver)
+    with runtime.db.read() as session:
+        _refuse_unknown(session, runtime, resolver)
+        override = get(session, target)
+        found = RuleBook(runtime.policy, runtime.registry).policy(session, resolver=resolver)
+    runtime.db.dispose()
+    changed = dict(override.body) if override else {}
+    if as_json:
+        click.echo(json.dumps({"policy": found.model_dump(mode="json"), "override": changed}, indent=2))
+        return
+    table = Table("field", "in force", "changed here")
+    for name, value in found:
+        table.add_row(name, _value(value), "yes" if name in changed else "")
+    Console().print(table)
+
+
+def _fields(command: F) -> F:
+    """An option for each field of the policy; their bounds are checked where all bounds are."""
+    options = {
+        "max_attempts": click.option(
+            "--max-attempts", type=int, help="Tries before it is abandoned: 1 to 50."
+        ),
+        "backoff_strategy": click.option(
+            "--backoff-strategy",
+            type=click.Choice([each.value for each in BackoffStrategy]),
+            help="How waits grow.",
+        ),
+        "base_delay": click.option("--base-delay", type=float, help="Seconds after the first try."),
+        "multiplier": click.option(
+            "--multiplier", type=float, help="By which exponential waits grow, up to 10."
+        ),
+        "max_backoff_delay": click.option(
+            "--max-backoff-delay", type=float, help="The longest wait in seconds, up to 86400."
+        ),
+        "jitter": click.option("--jitter/--no-jitter", default=None, help="Vary the waits."),
+        "retry_status_codes": click.option(
+            "--retry-status-codes", help="With commas: any of 408, 429, 500 to 599; 5xx is all of these."
+        ),
+        "timeout": click.option("--timeout", type=float, help="Seconds for all tries and waits together."),
+        "retry_non_idempotent": click.option(
+            "--retry-non-idempotent/--no-retry-non-idempotent",
+            default=None,
+            help="Repeat also what may do harm if made twice.",
+        ),
+    }
+    assert options.keys() == RetryPolicy.model_fields.keys()
+    for option in reversed(options.values()):
+        command = option(command)
+    return command
+
+
+@policy.command("set")
+@_resolver("For this resolver; without it for all that have nothing of their own.")
+@_fields
+@_REASON
+@click.pass_obj
+def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fields: Any) -> None:
+    """Change some fields; what else was changed before stays changed."""
+    changes = {name: value for name, value in fields.items() if value is not None}
+    if "retry_status_codes" in changes:
+        changes["retry_status_codes"] = _codes(changes["retry_status_codes"])
+    if not changes:
+        raise click.UsageError("Say what to change; `effaced retries policy set --help` lists the fields.")
+    runtime = Runtime(settings)
+    with runtime.db.begin() as session:
+        _refuse_unknown(session, runtime, resolver)
+        note = write_note(session, runtime.keyring, reason, author=_ACTOR) if reason else None
+        put(session, _target(resolver), changes, check=check_changes, actor=_ACTOR, note=note, merge=True)
+    runtime.db.dispose()
+    click.echo("Changed; it holds for every process from its next results on.")
+
+
+@policy.command()
+@_resolver("Of this resolver; without it of all.")
+@_REASON
+@click.pass_obj
+def undo(settings: Settings, resolver: str | None, reason: str | None) -> None:
+    """Go back to what was in force before the last change."""
+    database = Database(settings.database_url)
+    with database.begin() as session:
+        note = write_note(session, settings.keyring, reason, author=_ACTOR) if reason else None
+        undo_change(session, _target(resolver), actor=_ACTOR, note=note)
+    database.dispose()
+    click.echo("Undone.")
+
+
+def _target(resolver: str | None) -> Target:
+    if resolver is None:
+        return Target(PolicyKind.RETRY)
+    return Target(PolicyKind.RETRY, PolicyScope.RESOLVER, resolver)
+
+
+def _refuse_unknown(session: Session, runtime: Runtime, resolver: str | None) -> None:
+    known = {each.name for each in runtime.registry} | set(known_resolvers(session))
+    if resolver is not None and resolver not in known:
+        raise NotFound(f"No resolver is named '{resolver}'{suggest(resolver, known)}")
+
+
+def _codes(given: str) -> list[int]:
+    codes: set[int] = set()
+    for word in filter(None, (part.strip().lower() for part in given.split(","))):
+        if word == "5xx":
+            codes |= set(range(500, 600))
+        elif word.isascii() and word.isdecimal():
+            codes.add(int(word[:9]))
+        else:
+            raise click.UsageError("--retry-status-codes takes numbers with commas between them, and 5xx.")
+    return sorted(codes)
+
+
+def _value(value: Any) -> str:
+    if value == RETRYABLE:
+        return "408, 429, 5xx"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,.10g}" if isinstance(value, float) else str(value).lower()

@@ -1,0 +1,105 @@
+"""Counting tries in the database: a few grouped statements, whatever the number of tries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Integer, and_, case, func, literal_column, null, select
+from sqlalchemy.orm import Session
+
+from effaced.model import AttemptOutcome
+from effaced.retries.figures import LATENCY_BOUNDS, WAIT_BOUNDS, Figures
+from effaced.retries.overrides import ALL
+from effaced.retries.tables import attempts
+
+HOUR = timedelta(hours=1)
+
+
+def known_resolvers(session: Session) -> list[str]:
+    """Whoever has tries. From name to name along the index: a DISTINCT would read every one of them."""
+    names: list[str] = []
+    last: str | None = None
+    while True:
+        beyond = attempts.c.resolver > (last or "")
+        last = session.scalar(select(func.min(attempts.c.resolver)).where(beyond))
+        if last is None:
+            return names
+        names.append(last)
+
+
+def hour_of(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)
+
+
+def count_hour(session: Session, hour: datetime, resolvers: Sequence[str]) -> dict[str, Figures]:
+    """What the tries came to that began within that hour, by resolver; `*` is all of them."""
+    # With the names, so that the index on resolver and time serves; there is none on time alone.
+    within = and_(attempts.c.resolver.in_(resolvers), attempts.c.at >= hour, attempts.c.at < hour + HOUR)
+    found = count(session, within)
+    entry, request = func.count(attempts.c.entry_id.distinct()), func.count(attempts.c.request_id.distinct())
+    distinct = select(attempts.c.resolver, entry, request).where(within).group_by(attempts.c.resolver)
+    for name, entries, requests in session.execute(distinct):
+        if name in found:  # another statement, so it may see somebody that the first one did not
+            found[name].entries, found[name].requests = entries, requests
+    everything = Figures()
+    for each in found.values():
+        everything.merge(each)
+    everything.requests = session.scalar(select(request).where(within)) or 0
+    return {**found, ALL: everything}
+
+
+def count(session: Session, which: ColumnElement[bool]) -> dict[str, Figures]:
+    """Figures by resolver, but for how many different entries and requests these are."""
+    tries = (
+        select(
+            attempts.c.id,
+            attempts.c.resolver,
+            attempts.c.outcome,
+            attempts.c.number,
+            attempts.c.status_code,
+            attempts.c.error,
+            attempts.c.latency_ms,
+            _bucket(attempts.c.latency_ms, LATENCY_BOUNDS).label("latency_bucket"),
+            case((attempts.c.first, attempts.c.delay_before_ms), else_=null()).label("wait_ms"),
+            case((attempts.c.first, _bucket(attempts.c.delay_before_ms, WAIT_BOUNDS)), else_=null()).label(
+                "wait_bucket"
+            ),
+        )
+        .where(which)
+        .subquery()
+    )
+    alike = (
+        tries.c.resolver, tries.c.outcome, tries.c.number, tries.c.status_code, tries.c.error,
+        tries.c.latency_bucket, tries.c.wait_bucket,
+    )  # fmt: skip
+    sums = func.count(), func.sum(tries.c.latency_ms), func.sum(tries.c.wait_ms), func.max(tries.c.id)
+    found: dict[str, Figures] = defaultdict(Figures)
+    for row in session.execute(select(*alike, *sums).group_by(*alike)):
+        name, outcome, number, status, error, latency, wait, many, latency_ms, wait_ms, last_id = row
+        figures = found[name]
+        figures.attempts += many
+        figures.retries += many if number > 1 else 0
+        figures.outcomes[outcome.value] += many
+        figures.last_id = max(figures.last_id, last_id)
+        if outcome is AttemptOutcome.SUCCESS:
+            figures.success_by_attempt[number] += many
+        elif outcome is not AttemptOutcome.SCHEDULED:
+            figures.failure_by_reason[reason(outcome, status, error)] += many
+        if outcome is not AttemptOutcome.CIRCUIT_OPEN:
+            figures.latency.add(latency, many, int(latency_ms))
+        if wait is not None:
+            figures.wait.add(wait, many, int(wait_ms))
+    return dict(found)
+
+
+def reason(outcome: AttemptOutcome, status: int | None, error: str | None) -> str:
+    """Why a try failed, in one word: the status if there was an answer, else the error's class."""
+    return f"http_{status}" if status is not None else error or outcome.value
+
+
+def _bucket(value: ColumnElement[int], bounds: tuple[int, ...]) -> ColumnElement[int | None]:
+    number = [(value <= bound, literal_column(str(at), Integer)) for at, bound in enumerate(bounds)]
+    beyond = (value.is_not(None), literal_column(str(len(bounds)), Integer))
+    return case(*number, beyond, else_=null())

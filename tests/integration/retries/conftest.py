@@ -1,0 +1,22 @@
+"""Fixtures of the tests of retries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from saga_cast import NOON, House
+
+from effaced import clock
+from effaced.db import Database
+
+
+@pytest.fixture
+def house(db: Database) -> House:
+    return House(db)
+
+
+@pytest.fixture
+def noon() -> Iterator[clock.ManualClock]:
+    with clock.pretend(NOON) as moving:
+        yield moving
