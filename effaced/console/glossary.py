@@ -81,6 +81,19 @@ def _paused(payload: Payload, moment: Moment) -> str:
     return f"{_everything(payload)} {how}. Nothing more is called; what waits loses no tries.{until}"
 
 
+def _breaker(payload: Payload) -> str:
+    scope, _, key = payload["breaker"].partition(":")
+    return key if scope == "resolver" else f"the host {key}"
+
+
+def _forced(how: str) -> Callable[[Payload, Moment], str]:
+    def told(payload: Payload, moment: Moment) -> str:
+        until = moment(datetime.fromisoformat(payload["until"]))
+        return f"The breaker of {_breaker(payload)} was {how} until {until}."
+
+    return told
+
+
 def _count(number: int, one: str) -> str:
     return f"{number:,} {one}{'' if number == 1 else 's'}"
 
@@ -187,6 +200,11 @@ GLOSSARY: dict[str, Sentence] = {
     "RESOLVER_PAUSED": Sentence("warn", "pause", _paused),
     "RESOLVER_RESUMED": Sentence(
         "good", "arrow", lambda p, _m: f"{_everything(p)} was resumed and is called again."
+    ),
+    "BREAKER_FORCED_OPEN": Sentence("warn", "pause", _forced("forced open: nothing is called")),
+    "BREAKER_FORCED_CLOSED": Sentence("warn", "arrow", _forced("forced closed: everything is called")),
+    "BREAKER_RESET": Sentence(
+        "info", "cycle", lambda p, _m: f"The breaker of {_breaker(p)} was reset and is closed."
     ),
     "DEAD_LETTER_OPENED": Sentence(
         "bad",
