@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from effaced.breakers.machine import CLOSED, HALF_OPEN, OPEN, Step, count, free_slots, live_slots, take_slots
 from effaced.breakers.model import BreakerRole, BreakerState, CircuitBreakerStateData, Transition
@@ -21,8 +22,7 @@ LOOK_AT_PIN = timedelta(minutes=15)
 _FIRST = (PINNED, COOLDOWN)
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(NamedTuple):
     """What an admission took of one breaker. No generation: a pin let it in, and it counts for nothing."""
 
     service_name: str

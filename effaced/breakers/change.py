@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from effaced.audit.append import Record
@@ -44,4 +45,9 @@ def to_write(before: Rows, change: Change[T]) -> list[CircuitBreakerStateData]:
 
 def new_rows(names: Sequence[str], found: Rows) -> dict[str, CircuitBreakerStateData]:
     """All of those breakers; who is not there yet is new."""
-    return {name: found.get(name) or CircuitBreakerStateData(name) for name in names}
+    return {name: found.get(name) or new_row(name) for name in names}
+
+
+@lru_cache(maxsize=4_096)
+def new_row(name: str) -> CircuitBreakerStateData:
+    return CircuitBreakerStateData(name)

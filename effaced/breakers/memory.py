@@ -23,7 +23,11 @@ class InMemoryCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     def __init__(self, keep: Keep | None = None) -> None:
         self._rows: dict[str, CircuitBreakerStateData] = {}
         self._lock = RLock()
+        self._edition = 0
         self._keep = keep
+
+    def edition(self) -> int | None:
+        return self._edition
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
         # No lock: rows are never changed, only replaced.
@@ -38,18 +42,21 @@ class InMemoryCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         with self._lock:
             before = new_rows(sorted(names), self._rows)
             change = fn(before)
-            self._rows |= {row.service_name: row for row in to_write(before, change)}
+            self.put(to_write(before, change))
             told(self._keep, change.transitions, change.records)
         return change.result
 
     def delete(self, name: str) -> bool:
         with self._lock:
+            self._edition += 1
             return self._rows.pop(name, None) is not None
 
     def put(self, rows: Collection[CircuitBreakerStateData]) -> None:
         """Have these rows as they are: what another store says."""
-        with self._lock:
-            self._rows |= {row.service_name: row for row in rows}
+        if rows:
+            with self._lock:
+                self._rows |= {row.service_name: row for row in rows}
+                self._edition += 1
 
 
 def told(keep: Keep | None, transitions: Sequence[Transition], records: Sequence[Record]) -> None:

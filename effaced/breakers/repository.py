@@ -62,6 +62,10 @@ class CircuitBreakerStateRepository(ABC):
     @abstractmethod
     def delete(self, name: str) -> bool: ...
 
+    def edition(self) -> int | None:
+        """A number that stays the same while no breaker changes; None if telling would cost a look."""
+        return None
+
     def within(self, session: Session) -> CircuitBreakerStateRepository:
         """The same, in the caller's transaction as far as the store can."""
         return self
