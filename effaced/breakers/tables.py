@@ -47,7 +47,7 @@ class BreakerTransition(Base):
 
     __tablename__ = "effaced_breaker_transitions"
     __table_args__ = (
-        Index("ix_effaced_breaker_transitions_service", "service_name", "id"),
+        Index("ix_effaced_breaker_transitions_service", "service_name", "at", "id"),
         Index("ix_effaced_breaker_transitions_at", "at"),
     )
 

@@ -64,7 +64,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_effaced_breaker_transitions")),
     )
     op.create_index(
-        "ix_effaced_breaker_transitions_service", "effaced_breaker_transitions", ["service_name", "id"]
+        "ix_effaced_breaker_transitions_service",
+        "effaced_breaker_transitions",
+        ["service_name", "at", "id"],
     )
     op.create_index("ix_effaced_breaker_transitions_at", "effaced_breaker_transitions", ["at"])
     op.create_table(
