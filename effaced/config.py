@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     datamap: Path = Field(Path("datamap.yaml"), description="the data map")
     resolvers: Path = Field(Path("resolvers.yaml"), description="the external systems")
     notify: Path | None = Field(None, description="who is told of what; nobody, if not set")
+    breakers: Path | None = Field(None, description="when breakers open; the built-in policy, if not set")
+    breaker_overrides: str = Field("", description="changes to it, e.g. resolvers.crm.fail_max=3, ...")
+    breaker_store: Literal["sql", "redis"] = Field("sql", description="where breakers are kept")
 
     max_body_bytes: Annotated[int, Field(ge=1_024, le=16_777_216)] = 262_144
     secure_cookies: bool = Field(True, description="send cookies over HTTPS only")

@@ -330,6 +330,30 @@ class PolicyUndone(PolicyChanged):
     type = "POLICY_UNDONE"
 
 
+class BreakerForcedOpen(_Noted):
+    """Somebody lets no call through to a resolver or a host until then."""
+
+    type = "BREAKER_FORCED_OPEN"
+    breaker: Name
+    previous: Code
+    until: datetime
+
+
+class BreakerForcedClosed(_Noted):
+    """Somebody lets every call through until then, whatever comes of it."""
+
+    type = "BREAKER_FORCED_CLOSED"
+    breaker: Name
+    previous: Code
+    until: datetime
+
+
+class BreakerReset(_Noted):
+    type = "BREAKER_RESET"
+    breaker: Name
+    previous: Code
+
+
 class DeadLetterOpened(Event):
     type = "DEAD_LETTER_OPENED"
     dead_letter_id: UUID

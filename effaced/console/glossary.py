@@ -100,6 +100,19 @@ def _figures(words: list[str] | None) -> str:
     return words[0] if len(words) == 1 else f"{_count(len(words), 'value')}"
 
 
+def _breaker(payload: Payload) -> str:
+    scope, _, key = payload["breaker"].partition(":")
+    return key if scope == "resolver" else f"the host {key}"
+
+
+def _forced(how: str) -> Callable[[Payload, Moment], str]:
+    def told(payload: Payload, moment: Moment) -> str:
+        until = moment(datetime.fromisoformat(payload["until"]))
+        return f"The breaker of {_breaker(payload)} was {how} until {until}."
+
+    return told
+
+
 def _count(number: int, one: str) -> str:
     return f"{number:,} {one}{'' if number == 1 else 's'}"
 
@@ -212,6 +225,11 @@ GLOSSARY: dict[str, Sentence] = {
         "info",
         "cycle",
         lambda p, _m: f"A change of {_policy(p)[0].lower()}{_policy(p)[1:]} was undone: {_fields(p)}.",
+    ),
+    "BREAKER_FORCED_OPEN": Sentence("warn", "pause", _forced("forced open: nothing is called")),
+    "BREAKER_FORCED_CLOSED": Sentence("warn", "arrow", _forced("forced closed: everything is called")),
+    "BREAKER_RESET": Sentence(
+        "info", "cycle", lambda p, _m: f"The breaker of {_breaker(p)} was reset and is closed."
     ),
     "DEAD_LETTER_OPENED": Sentence(
         "bad",

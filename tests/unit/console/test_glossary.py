@@ -191,6 +191,19 @@ CAST: list[tuple[events.Event, str]] = [
         "A change of the rate limit for everything was undone: rate_per_second 8.0 to as configured.",
     ),
     (
+        events.BreakerForcedOpen(breaker="resolver:crm", previous="closed", until=NOON),
+        "The breaker of crm was forced open: nothing is called until 2 Mar 2026, 12:00.",
+    ),
+    (
+        events.BreakerForcedClosed(breaker="host:api.example", previous="open", until=NOON),
+        "The breaker of the host api.example was forced closed: everything is called until "
+        "2 Mar 2026, 12:00.",
+    ),
+    (
+        events.BreakerReset(breaker="resolver:crm", previous="open"),
+        "The breaker of crm was reset and is closed.",
+    ),
+    (
         events.DeadLetterOpened(
             dead_letter_id=new_id(), domain=DeadLetterDomain.VERIFICATION, error="StillPresent"
         ),

@@ -1,0 +1,166 @@
+"""May calls be made, and what came of them: the rules over a host's and a resolver's breaker together.
+
+The order of decisions: pin, cooldown, host, resolver, half-open budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from effaced.breakers.machine import CLOSED, HALF_OPEN, OPEN, Step, count, free_slots, live_slots, take_slots
+from effaced.breakers.model import BreakerRole, BreakerState, CircuitBreakerStateData, Transition
+from effaced.breakers.outcomes import Outcome
+from effaced.breakers.policy import BreakerPolicy
+
+PINNED, COOLDOWN, BUDGET = "pinned", "cooldown", "half_open_budget"
+# How soon to look again while all trial calls are under way, and at a pin that has no end.
+LOOK_AGAIN = timedelta(seconds=1)
+LOOK_AT_PIN = timedelta(minutes=15)
+_FIRST = (PINNED, COOLDOWN)
+
+
+class Hold(NamedTuple):
+    """What an admission took of one breaker. No generation: a pin let it in, and it counts for nothing."""
+
+    service_name: str
+    generation: int | None
+    slots: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Who says no, why, and until when."""
+
+    service_name: str
+    reason: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many calls may be made, or who says no. `rows` are the changed ones of a trial."""
+
+    granted: int
+    holds: tuple[Hold, ...] = ()
+    block: Block | None = None
+    trial: bool = False
+    rows: tuple[CircuitBreakerStateData, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+
+
+def effective_state(data: CircuitBreakerStateData, now: datetime) -> BreakerState:
+    """The state as it is judged now: a pin's while it holds."""
+    return data.pinned if data.pinned is not None and data.is_pinned(now) else data.state
+
+
+def blocked(rows: Sequence[CircuitBreakerStateData], now: datetime) -> Block | None:
+    """Who says no first, and until the last of them does. None if trials or more may go out."""
+    blocks = [found for row in rows if (found := _block(row, now)) is not None]
+    if not blocks:
+        return None
+    first = min(blocks, key=lambda each: _FIRST.index(each.reason) if each.reason in _FIRST else len(_FIRST))
+    return Block(first.service_name, first.reason, max(each.until for each in blocks))
+
+
+def _block(data: CircuitBreakerStateData, now: datetime) -> Block | None:
+    if data.is_pinned(now):
+        until = data.expires_at or now + LOOK_AT_PIN
+        return Block(data.service_name, PINNED, until) if data.pinned is OPEN else None
+    if data.cooldown_until is not None and data.cooldown_until > now:
+        return Block(data.service_name, COOLDOWN, data.cooldown_until)
+    if data.state is OPEN and data.retry_at is not None and data.retry_at > now:
+        return Block(data.service_name, data.reason or OPEN.value, data.retry_at)
+    return None
+
+
+def admit(
+    rows: Sequence[CircuitBreakerStateData],
+    policies: Sequence[BreakerPolicy],
+    role: BreakerRole,
+    now: datetime,
+    most: int = 1,
+) -> Verdict:
+    """Let up to `most` calls in. Rows come host first; slots are taken in all of them or in none."""
+    block = blocked(rows, now)
+    if block is not None:
+        return Verdict(0, block=block)
+    granted, trial = most, False
+    for row, policy in zip(rows, policies, strict=True):
+        if _needs_trial(row, now):
+            trial = True
+            granted = min(granted, policy.trial_calls - _taken(row, policy, role, now))
+            if granted <= 0:
+                return Verdict(0, block=Block(row.service_name, BUDGET, now + LOOK_AGAIN))
+    if not trial:
+        return Verdict(granted, tuple(_hold(row, now) for row in rows))
+    steps = [
+        take_slots(row, policy, role, now, granted) if _needs_trial(row, now) else Step(row)
+        for row, policy in zip(rows, policies, strict=True)
+    ]
+    return Verdict(
+        granted,
+        tuple(_hold(step.data, now, row.slots_given) for row, step in zip(rows, steps, strict=True)),
+        trial=True,
+        rows=tuple(step.data for step in steps),
+        transitions=tuple(step.transition for step in steps if step.transition is not None),
+    )
+
+
+def acquire(
+    data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime
+) -> tuple[bool, Step]:
+    """One trial slot of one breaker. That its wait is over is for the caller to know."""
+    if data.is_pinned(now) or data.state is CLOSED:
+        return False, Step(data)
+    if data.state is HALF_OPEN and _taken(data, policy, role, now) >= policy.trial_calls:
+        return False, Step(data)
+    return True, take_slots(data, policy, role, now, 1)
+
+
+def record(
+    data: CircuitBreakerStateData,
+    policy: BreakerPolicy,
+    hold: Hold,
+    outcomes: Sequence[Outcome],
+    now: datetime,
+    *,
+    unused: int = 0,
+    chance: float = 0.0,
+) -> tuple[CircuitBreakerStateData, tuple[Transition, ...]]:
+    """Apply outcomes in order; each frees its slot, and what was not used is freed too."""
+    if hold.slots:
+        data = free_slots(data, hold.slots, len(outcomes) + unused)
+    transitions = []
+    for outcome in outcomes:
+        if hold.generation != data.generation or data.is_pinned(now):
+            break  # from before the last transition, or under a pin: counts for nothing
+        step = count(data, policy, outcome, now, chance=chance)
+        data = step.data
+        if step.transition is not None:
+            transitions.append(step.transition)
+    return data, tuple(transitions)
+
+
+def has_room(data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime) -> bool:
+    """Whether a call of that role could be let in, as far as trials are concerned."""
+    return not _needs_trial(data, now) or _taken(data, policy, role, now) < policy.trial_calls
+
+
+def _needs_trial(data: CircuitBreakerStateData, now: datetime) -> bool:
+    return data.state is not CLOSED and not data.is_pinned(now)
+
+
+def _taken(data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime) -> int:
+    if data.state is not HALF_OPEN:
+        return 0
+    return sum(slot.role is role for slot in live_slots(data, policy, now))
+
+
+def _hold(data: CircuitBreakerStateData, now: datetime, given_before: int | None = None) -> Hold:
+    if data.is_pinned(now):
+        return Hold(data.service_name, None)
+    first = data.slots_given if given_before is None else given_before
+    return Hold(data.service_name, data.generation, tuple(range(first + 1, data.slots_given + 1)))

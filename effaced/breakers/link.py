@@ -1,0 +1,57 @@
+"""What a process knows about its way to the shared store."""
+
+from __future__ import annotations
+
+from threading import RLock
+
+from effaced import clock
+from effaced.breakers.model import StoreUnavailable
+from effaced.log import get_logger
+
+_log = get_logger(__name__)
+
+
+class Link:
+    """Up, lost, or answering again and waiting for its turn. Whoever changes it holds the lock.
+
+    `seen` are the breakers whose rows are in memory, `behind` those changed while the store was away.
+    `fresh_until` is when memory has to be compared with the store, on the steady clock.
+    """
+
+    def __init__(self, refresh_s: float, retry_s: float) -> None:
+        self.lock = RLock()
+        self.seen: set[str] = set()
+        self.behind: set[str] = set()
+        self.fresh_until = 0.0
+        # Not up until somebody has looked for what processes before this one have left undone.
+        self.up = False
+        self.error: StoreUnavailable | None = None
+        self.answered = False
+        self.pause = 0.0
+        self.try_at = 0.0
+        self._refresh_s = refresh_s
+        self._retry_s = retry_s
+
+    def refreshed(self) -> None:
+        self.fresh_until = clock.monotonic() + self._refresh_s
+
+    def lose(self, error: StoreUnavailable) -> None:
+        """It does not answer: go by memory, and try again a little later."""
+        if self.error is None:
+            _log.warning("breaker_store_lost", error=error.error)
+        self.up, self.error, self.answered = False, error, False
+        self._wait(self._retry_s)
+
+    def answer(self, pause: float) -> None:
+        """It answers again. Go by memory a little longer, so that not all come back at once."""
+        self.answered, self.pause = True, pause
+        self._wait(pause)
+
+    def recovered(self) -> None:
+        if self.error is not None:
+            _log.info("breaker_store_recovered", paused=round(self.pause, 3))
+        self.up, self.error, self.answered, self.pause = True, None, False, 0.0
+        self.fresh_until = 0.0
+
+    def _wait(self, seconds: float) -> None:
+        self.try_at = self.fresh_until = clock.monotonic() + seconds

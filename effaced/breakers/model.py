@@ -1,0 +1,184 @@
+"""What a breaker is: its states, the row that all processes share, and what is said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from effaced.errors import EffacedError, Unavailable
+
+RESOLVER = "resolver"
+HOST = "host"
+
+
+class BreakerState(StrEnum):
+    """Calls go out; none do; a few on trial do."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+# The more restrictive state has the higher number.
+RESTRICTION = {BreakerState.CLOSED: 1, BreakerState.HALF_OPEN: 2, BreakerState.OPEN: 3}
+
+
+class BreakerRole(StrEnum):
+    """What a call is for. Each role has trial calls of its own."""
+
+    ERASE = "erase"
+    RECTIFY = "rectify"
+    VERIFY = "verify"
+
+
+class BreakerEvent(StrEnum):
+    """What moves a breaker from one state to another; the reason that its transition is told with."""
+
+    CONSECUTIVE_FAILURES = "consecutive_failures"
+    ROLLING_FAILURES = "rolling_failures"
+    TRIAL_STARTED = "trial_started"
+    TRIAL_FAILED = "trial_failed"
+    TRIALS_SUCCEEDED = "trials_succeeded"
+    FORCED_OPEN = "forced_open"
+    FORCED_CLOSED = "forced_closed"
+    RESET = "reset"
+    KNOWN_OPEN = "known_open"
+    KNOWN_HALF_OPEN = "known_half_open"
+
+
+def resolver_name(resolver: str) -> str:
+    return f"{RESOLVER}:{resolver}"
+
+
+def host_name(host: str) -> str:
+    """Hosts are told apart as they are called: without regard to case."""
+    return f"{HOST}:{host.lower()}"
+
+
+def split_name(service_name: str) -> tuple[str, str]:
+    """Scope and key: `resolver:crm` is the resolver `crm`. A name without a scope is a host."""
+    scope, found, key = service_name.partition(":")
+    return (scope, key) if found and scope in (RESOLVER, HOST) else (HOST, service_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One trial call that is under way. `number` is never given twice, so nothing is freed twice."""
+
+    number: int
+    role: BreakerRole
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreakerStateData:
+    """One breaker. Changed in one place only: machine.py.
+
+    `retry_at` is when a trial may start. `reset_timeout_s` is the wait in force, None if the policy's.
+    `generation` grows with every transition: a result counts only in the generation of its call.
+    `version` grows with every write. `pinned` is the state an officer holds it in, until `expires_at`;
+    `control_reason` is a code or a note's id.
+    """
+
+    service_name: str
+    state: BreakerState = BreakerState.CLOSED
+    failure_count: int = 0
+    success_count: int = 0
+    opened_at: datetime | None = None
+    last_failure_at: datetime | None = None
+    retry_at: datetime | None = None
+    reset_timeout_s: float | None = None
+    slots: tuple[Slot, ...] = ()
+    slots_given: int = 0
+    recent_failures: tuple[datetime, ...] = ()
+    reason: str | None = None
+    generation: int = 0
+    version: int = 0
+    pinned: BreakerState | None = None
+    controlled_by: str | None = None
+    control_reason: str | None = None
+    expires_at: datetime | None = None
+    cooldown_until: datetime | None = None
+    cooldown_reason: str | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def half_open_request_count(self) -> int:
+        """Trial calls under way, whatever their role."""
+        return len(self.slots)
+
+    @property
+    def half_open_window_started_at(self) -> datetime | None:
+        return min((slot.since for slot in self.slots), default=None)
+
+    @property
+    def manually_controlled(self) -> bool:
+        """Whether somebody has pinned it; `is_pinned` says whether that still holds."""
+        return self.pinned is not None
+
+    def is_pinned(self, now: datetime) -> bool:
+        return self.pinned is not None and (self.expires_at is None or self.expires_at > now)
+
+    def is_cooling(self, now: datetime) -> bool:
+        return self.cooldown_until is not None and self.cooldown_until > now
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreakerCloseAttempt:
+    """What recording a success came to; `did_close` is true for the one caller that closed it."""
+
+    state: CircuitBreakerStateData
+    did_close: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitBreakerOpenAttempt:
+    """What recording a failure came to; `did_open` is true for the one caller that opened it."""
+
+    state: CircuitBreakerStateData
+    did_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A breaker went from one state to another. `actor` is who did it: `system`, or a person."""
+
+    service_name: str
+    old: BreakerState
+    new: BreakerState
+    reason: str
+    at: datetime
+    reset_timeout_s: float | None = None
+    retry_at: datetime | None = None
+    pinned_until: datetime | None = None
+    actor: str = "system"
+    generation: int = 0
+
+    @property
+    def scope(self) -> str:
+        return split_name(self.service_name)[0]
+
+    @property
+    def key(self) -> str:
+        return split_name(self.service_name)[1]
+
+
+class BreakerOpenError(EffacedError):
+    """The call must not be made now. Nothing was sent, and no attempt is used up."""
+
+    def __init__(self, service_name: str, *, reason: str, retry_at: datetime, remaining: timedelta) -> None:
+        seconds = max(0, round(remaining.total_seconds()))
+        super().__init__(f"{service_name} is not called for now ({reason}); try again in {seconds} seconds.")
+        self.service_name = service_name
+        self.reason = reason
+        self.retry_at = retry_at
+        self.remaining = remaining
+
+
+class StoreUnavailable(Unavailable):
+    """The place where breakers are kept does not answer. `error` is the class of what it said."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = type(error).__name__
+        super().__init__(f"The breakers' store does not answer ({self.error}).")

@@ -1,0 +1,158 @@
+"""Reading breakers.yaml. The file, then the environment, then the command line: the later one wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from effaced.breakers.model import BreakerRole
+from effaced.breakers.policy import (
+    DEFAULTS,
+    HOSTS,
+    RESOLVERS,
+    ROLES,
+    BreakerPolicies,
+    BreakerPolicy,
+    merge,
+)
+from effaced.errors import ConfigurationError, Problem
+from effaced.strict import suggest
+from effaced.yamlfile import Place, YamlFile, read_yaml
+
+_TOP = ("version", DEFAULTS, HOSTS, RESOLVERS)
+ENVIRONMENT = "EFFACED_BREAKER_OVERRIDES"
+
+
+def load_policies(
+    path: Path | str | None = None, environment: str = "", overrides: Sequence[str] = ()
+) -> BreakerPolicies:
+    """The policies of a file (or the built-in ones), changed by `defaults.fail_max=3, resolvers.crm...`."""
+    file = read_yaml(Path(path)) if path is not None else None
+    tree: dict[str, Any] = _checked(file) if file is not None else {}
+    for source, given in ((ENVIRONMENT, environment.split(",")), ("", overrides)):
+        for each in given:
+            if each.strip():
+                tree = merge(tree, _override(each.strip(), source))
+    try:
+        return BreakerPolicies(tree)
+    except ConfigurationError as error:
+        if file is None:
+            raise
+        problems = [file.problem(_place(each.where, tree), each.message) for each in error.problems]
+    raise ConfigurationError(f"{file.path} can't be used.", problems=problems)
+
+
+def _checked(file: YamlFile) -> dict[str, Any]:
+    """The file's shape: which blocks there are, and that each is a mapping. Values are checked later."""
+    data, problems = file.data, list[Problem]()
+    if not isinstance(data, dict):
+        problems.append(file.problem((), f"expected the keys `version: 1` and `{DEFAULTS}:`"))
+        raise ConfigurationError(f"{file.path} can't be used.", problems=problems)
+    for key in data:
+        if key not in _TOP:
+            problems.append(file.problem((str(key),), f"unknown key{suggest(str(key), _TOP)}"))
+    if data.get("version") != 1 or data["version"] is True:
+        problems.append(file.problem(("version",), "expected 1, the only version there is"))
+    tree = {str(key): value for key, value in data.items() if key in _TOP[1:] and value is not None}
+    problems += [file.problem(place, message) for place, message in _misshapen(tree)]
+    if problems:
+        raise ConfigurationError(f"{file.path} can't be used.", problems=problems)
+    return tree
+
+
+def _misshapen(tree: dict[str, Any]) -> Iterator[tuple[Place, str]]:
+    blocks: dict[Place, Any] = {(DEFAULTS,): tree.get(DEFAULTS)}
+    for scope in (HOSTS, RESOLVERS):
+        named = tree.get(scope, {})
+        if not isinstance(named, dict):
+            yield (scope,), f"expected a mapping of names to {scope}"
+            continue
+        blocks |= {(scope, str(name)): block for name, block in named.items()}
+    for place, block in blocks.items():
+        if block is None:
+            continue
+        if not isinstance(block, dict):
+            yield place, "expected a mapping of keys to values"
+            continue
+        roles = block.get(ROLES)
+        if roles is None:
+            continue
+        if not isinstance(roles, dict):
+            yield (*place, ROLES), "expected a mapping of roles to their keys"
+            continue
+        known = [role.value for role in BreakerRole]
+        for role, own in roles.items():
+            if role not in known:
+                yield (*place, ROLES, str(role)), f"there is no such role{suggest(str(role), known)}"
+            elif own is not None and not isinstance(own, dict):
+                yield (*place, ROLES, str(role)), "expected a mapping of keys to values"
+
+
+def _override(text: str, source: str) -> dict[str, Any]:
+    """`resolvers.crm.reset_timeout_s=20` as a tree. A host's name may have dots in it."""
+    name, found, value = text.partition("=")
+    where = f"{source}: {name.strip()}" if source else name.strip()
+    if not found:
+        raise _wrong(where, "expected scope.name.key=value, such as defaults.fail_max=3")
+    scope, _, rest = name.strip().partition(".")
+    if scope not in _TOP[1:]:
+        raise _wrong(where, f"unknown key{suggest(scope, _TOP[1:])}")
+    parts = rest.split(".")
+    first = 0 if scope == DEFAULTS else 1
+    for size in range(first, len(parts)):
+        path = parts[size:]
+        if _is_key(path):
+            break
+    else:
+        raise _wrong(where, f"unknown key{suggest(parts[-1], _keys(BreakerPolicy))}")
+    block: Any = _scalar(value.strip(), where)
+    for part in reversed(path):
+        block = {part: block}
+    return {scope: block} if scope == DEFAULTS else {scope: {".".join(parts[:size]): block}}
+
+
+def _is_key(path: list[str]) -> bool:
+    if len(path) > 2 and path[0] == ROLES:
+        return path[1] in list(BreakerRole) and _is_key(path[2:])
+    return ".".join(path) in _keys(BreakerPolicy)
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    found = []
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            found += [f"{name}.{each}" for each in inner.model_fields]
+        else:
+            found.append(name)
+    return found
+
+
+def _scalar(text: str, where: str) -> Any:
+    """A number, a word or, with spaces for commas, a list: `[429 500-599]`."""
+    if text.startswith("[") and text.endswith("]"):
+        return text[1:-1].replace(",", " ").split()
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = {}
+    if isinstance(value, dict | list) or value is None:
+        raise _wrong(where, "expected one value")
+    return value
+
+
+def _wrong(where: str, message: str) -> ConfigurationError:
+    return ConfigurationError("A breaker override can't be used.", problems=[Problem(where, message)])
+
+
+def _place(where: str, tree: dict[str, Any]) -> Place:
+    """The place a dotted key points at; hosts have dots in their names."""
+    scope, _, rest = where.partition(".")
+    for name in tree.get(scope, {}) if scope in (HOSTS, RESOLVERS) else ():
+        if rest == name or rest.startswith(f"{name}."):
+            return (scope, name, *(part for part in rest[len(name) + 1 :].split(".") if part))
+    return tuple(part for part in where.split(".") if part)

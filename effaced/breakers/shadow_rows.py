@@ -1,0 +1,62 @@
+"""Shadow records in the database, where they outlive a forked job."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.breakers.shadow import L2SyncFailureRecord
+from effaced.breakers.tables import shadow
+from effaced.db import Database
+
+
+class SQLShadowKeeper:
+    """Each verb is a transaction of its own: what it tells of has happened elsewhere."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def add(self, record: L2SyncFailureRecord) -> None:
+        row = {
+            "service_name": record.service_name,
+            "intended_state": record.intended_state,
+            "l1_state": record.l1_state_at_failure,
+            "failed_at": record.failure_time,
+            "error": record.error_message,
+            "adapter": record.adapter_type,
+            "operation": record.operation,
+        }
+        with self._db.begin() as session:
+            session.execute(insert(shadow).values(row))
+
+    def unsynced(self) -> list[L2SyncFailureRecord]:
+        rows = select(shadow).where(shadow.c.synced_at.is_(None)).order_by(shadow.c.id)
+        with self._db.read() as session:
+            return [
+                L2SyncFailureRecord(
+                    service_name=row.service_name,
+                    intended_state=row.intended_state,
+                    failure_time=row.failed_at,
+                    error_message=row.error,
+                    l1_state_at_failure=row.l1_state,
+                    adapter_type=row.adapter,
+                    operation=row.operation,
+                )
+                for row in session.execute(rows)
+            ]
+
+    def mark(self, service_name: str, up_to: datetime) -> int:
+        confirmed = update(shadow).where(
+            shadow.c.service_name == service_name, shadow.c.synced_at.is_(None), shadow.c.failed_at <= up_to
+        )
+        with self._db.begin() as session:
+            return session.connection().execute(confirmed.values(synced_at=clock.now())).rowcount
+
+
+def forget_synced(session: Session, older_than: timedelta) -> int:
+    """Remove what was made up for long ago; how many."""
+    old = delete(shadow).where(shadow.c.synced_at < clock.now() - older_than)
+    return session.connection().execute(old).rowcount

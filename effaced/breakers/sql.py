@@ -1,0 +1,108 @@
+"""Breakers in the database: rows are locked in the order of their names, moves written with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from effaced.breakers import transitions
+from effaced.breakers.change import Changing, new_rows, to_write
+from effaced.breakers.codec import NAMES, as_columns, from_columns
+from effaced.breakers.model import BreakerState, CircuitBreakerStateData
+from effaced.breakers.repository import CircuitBreakerStateRepository
+from effaced.breakers.tables import breakers
+from effaced.db import Database, is_postgres
+
+T = TypeVar("T")
+_COLUMNS = [breakers.c[name] for name in NAMES]
+
+
+class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
+    """The default store: PostgreSQL or SQLite, shared by all processes."""
+
+    def __init__(self, database: Database, session: Session | None = None) -> None:
+        self._db = database
+        self._session = session
+
+    def within(self, session: Session) -> CircuitBreakerStateRepository:
+        return SQLCircuitBreakerStateRepository(self._db, session)
+
+    def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
+        with self._reading() as session:
+            return _found(session, _named(names))
+
+    def load_all(self) -> list[CircuitBreakerStateData]:
+        with self._reading() as session:
+            return list(_found(session, select(*_COLUMNS).order_by(breakers.c.service_name)).values())
+
+    def get_open_states(self, limit: int | None = None) -> list[CircuitBreakerStateData]:
+        longest = breakers.c.opened_at.asc().nulls_last(), breakers.c.service_name
+        wanted = select(*_COLUMNS).where(breakers.c.state == BreakerState.OPEN).order_by(*longest)
+        with self._reading() as session:
+            return list(_found(session, wanted.limit(limit)).values())
+
+    def change(self, names: Collection[str], fn: Changing[T]) -> T:
+        with self._writing() as session:
+            before = _locked(session, sorted(names))
+            change = fn(before)
+            for row in to_write(before, change):
+                _write(session, row)
+            transitions.keep(session, change.transitions, change.records)
+            return change.result
+
+    def delete(self, name: str) -> bool:
+        with self._writing() as session:
+            gone = session.connection().execute(delete(breakers).where(breakers.c.service_name == name))
+            return gone.rowcount > 0
+
+    @contextmanager
+    def _reading(self) -> Iterator[Session]:
+        if self._session is not None:
+            yield self._session
+        else:
+            with self._db.read() as session:
+                yield session
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        if self._session is not None:
+            yield self._session
+        else:
+            with self._db.begin() as session:
+                yield session
+
+
+def _named(names: Collection[str]) -> Select[Any]:
+    return select(*_COLUMNS).where(breakers.c.service_name.in_(names)).order_by(breakers.c.service_name)
+
+
+def _found(session: Session, wanted: Select[Any]) -> dict[str, CircuitBreakerStateData]:
+    rows = session.connection().execute(wanted)
+    return {row.service_name: from_columns(row._asdict()) for row in rows}
+
+
+def _locked(session: Session, names: list[str]) -> dict[str, CircuitBreakerStateData]:
+    """The rows, ours until the transaction ends; made where there are none, so that there is one to lock."""
+    found = _found(session, _named(names).with_for_update())
+    missing = [name for name in names if name not in found]
+    if missing:
+        fresh = [as_columns(CircuitBreakerStateData(name)) for name in missing]
+        if is_postgres(session):
+            from sqlalchemy.dialects.postgresql import insert as insert_or_leave
+
+            for row in fresh:
+                session.connection().execute(insert_or_leave(breakers).values(row).on_conflict_do_nothing())
+        else:
+            session.connection().execute(insert(breakers), fresh)
+        found |= _found(session, _named(missing).with_for_update())
+    return new_rows(names, found)
+
+
+def _write(session: Session, row: CircuitBreakerStateData) -> None:
+    values = as_columns(row)
+    named = breakers.c.service_name == values.pop("service_name")
+    session.connection().execute(update(breakers).where(named).values(values))

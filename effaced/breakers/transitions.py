@@ -1,0 +1,89 @@
+"""Every move of every breaker, one row each: what telemetry, pages and a process without its store read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+
+from sqlalchemy import Select, delete, func, select
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import Record, append
+from effaced.breakers.model import BreakerState, CircuitBreakerStateData, Transition
+from effaced.breakers.tables import BreakerTransition, transitions
+from effaced.sql import insert_rows
+
+_WAIT_S = 60.0
+_FIELDS = tuple(Transition.__dataclass_fields__)
+_COLUMNS = [transitions.c[name] for name in _FIELDS]
+
+
+def keep(session: Session, made: Sequence[Transition], records: Sequence[Record] = ()) -> None:
+    """Write moves down, and what the trail has to say of them."""
+    insert_rows(session, BreakerTransition, [asdict(each) for each in made])
+    append(session, records)
+
+
+def read(
+    session: Session,
+    *,
+    service_name: str | None = None,
+    since: datetime | None = None,
+    limit: int | None = None,
+) -> list[Transition]:
+    """Moves, the latest first."""
+    found = select(*_COLUMNS).order_by(transitions.c.id.desc()).limit(limit)
+    if service_name is not None:
+        found = found.where(transitions.c.service_name == service_name)
+    if since is not None:
+        found = found.where(transitions.c.at >= since)
+    return [Transition(*row) for row in session.execute(found)]
+
+
+def remembered(session: Session, names: Collection[str] | None = None) -> dict[str, CircuitBreakerStateData]:
+    """Breakers as their latest moves left them, for whoever has nothing better to go by."""
+    rows = session.execute(select(*_COLUMNS).where(transitions.c.id.in_(_latest(names))))
+    return {row.service_name: _as_left(Transition(*row)) for row in rows}
+
+
+def forget(session: Session, older_than: timedelta) -> int:
+    """Remove old moves but each breaker's latest; how many."""
+    old = delete(transitions).where(
+        transitions.c.at < clock.now() - older_than, transitions.c.id.not_in(_latest(None))
+    )
+    return session.connection().execute(old).rowcount
+
+
+def _latest(names: Collection[str] | None) -> Select[tuple[int]]:
+    """The ids of the latest moves. Not the highest ids: with a shared store, moves are written down later
+    than they are made, and two processes may do so in the wrong order."""
+    order = transitions.c.at.desc(), transitions.c.generation.desc(), transitions.c.id.desc()
+    place = func.row_number().over(partition_by=transitions.c.service_name, order_by=order).label("place")
+    ranked = select(transitions.c.id, place)
+    if names is not None:
+        ranked = ranked.where(transitions.c.service_name.in_(names))
+    inner = ranked.subquery()
+    return select(inner.c.id).where(inner.c.place == 1)
+
+
+def _as_left(last: Transition) -> CircuitBreakerStateData:
+    """As open where it was half open: nobody knows any more which trials are under way."""
+    is_open = last.new is not BreakerState.CLOSED
+    retry_at = last.retry_at
+    if last.new is BreakerState.HALF_OPEN:
+        retry_at = last.at + timedelta(seconds=last.reset_timeout_s or _WAIT_S)
+    return CircuitBreakerStateData(
+        last.service_name,
+        state=BreakerState.OPEN if is_open else BreakerState.CLOSED,
+        opened_at=last.at if is_open else None,
+        retry_at=retry_at if is_open else None,
+        reset_timeout_s=last.reset_timeout_s,
+        reason=last.reason,
+        generation=last.generation,
+        pinned=last.new if last.pinned_until is not None else None,
+        controlled_by=last.actor if last.pinned_until is not None else None,
+        expires_at=last.pinned_until,
+        updated_at=last.at,
+    )
