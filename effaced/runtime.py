@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cached_property
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from effaced import migrate
 from effaced.audit.sink import DatabaseAuditSink
+from effaced.breakers.policy import DEFAULTS, BreakerPolicies
+from effaced.breakers.policy_file import load_policies
+from effaced.breakers.registry import BreakerRegistry
+from effaced.breakers.stores import open_store
 from effaced.clients import require_time
 from effaced.config import Settings
 from effaced.crypto import Keyring
@@ -18,20 +23,24 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.db import Database
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
-from effaced.model import DeadLetterDomain
+from effaced.errors import ConfigurationError, Problem
+from effaced.model import DeadLetterDomain, PolicyKind, PolicyScope
 from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
 from effaced.notify.settle import Rules, Undeliverable
 from effaced.notify.tidy import forget_old_messages
+from effaced.outbox.due import due_resolvers
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
+from effaced.retries.overrides import Override, get_all
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.forget import LOT, forget_attempts
+from effaced.saga.gate import Gate
 from effaced.saga.runner import SagaRunner
 
 # So that a tidy ends: what it leaves, the next one takes.
@@ -79,6 +88,29 @@ class Runtime:
         age = timedelta(days=self.settings.max_age_days)
         return self.backoff.policy(max_attempts=self.settings.max_attempts, max_age=age)
 
+    @cached_property
+    def breaker_policies(self) -> BreakerPolicies:
+        policies = load_policies(self.settings.breakers, self.settings.breaker_overrides)
+        policies.require_longer_than({each.name: each.limits.timeout for each in self.registry})
+        _require_opening_in_time(policies, self.registry, self.policy.max_attempts)
+        return policies
+
+    @cached_property
+    def breakers(self) -> BreakerRegistry:
+        """Made when first needed, which in a worker is after the fork."""
+        store = open_store(self.settings.breaker_store, self.db, self.settings.redis_url)
+        return BreakerRegistry(store, self.breaker_policies, overrides=self._breaker_overrides)
+
+    def _breaker_overrides(self) -> dict[str, dict[str, Any]]:
+        with self.db.read() as session:
+            return {_breaker(each): dict(each.body) for each in get_all(session, PolicyKind.BREAKER)}
+
+    def due(self) -> set[str]:
+        """The resolvers with something to do that may be called now."""
+        with self.db.read() as session:
+            names = due_resolvers(session)
+        return Gate(self.breakers, self.registry).open_for(names)
+
     def runner(self) -> SagaRunner:
         return SagaRunner(
             self.registry,
@@ -88,6 +120,7 @@ class Runtime:
             batch_size=self.settings.batch_size,
             backoff=self.backoff,
             policy=self.policy,
+            breakers=self.breakers,
             on_operations_complete=complete_operations,
         )
 
@@ -124,7 +157,25 @@ class Runtime:
         """Refuse to start with a database or a configuration file that does not fit."""
         with self.db.read() as session:
             migrate.require_current(session.connection())
-        _ = self.plan, self.registry, self.targets
+        _ = self.plan, self.registry, self.targets, self.breaker_policies
+
+
+def _breaker(override: Override) -> str:
+    """What an override is about, as breakers are called."""
+    target = override.target
+    return DEFAULTS if target.scope is PolicyScope.GLOBAL else f"{target.scope}:{target.key}"
+
+
+def _require_opening_in_time(policies: BreakerPolicies, registry: ResolverRegistry, attempts: int) -> None:
+    """With little to do one entry makes all the calls: a breaker that opens too late would not save it."""
+    problems = [
+        Problem(f"resolvers.{each.name}.fail_max", f"must be under its {most} attempts")
+        for each in registry
+        if 1 < (most := each.limits.max_attempts or attempts) <= policies.for_resolver(each.name).fail_max
+    ]
+    if problems:
+        said = "A vendor that is down would have calls abandoned before its breaker opens."
+        raise ConfigurationError(said, problems=problems)
 
 
 def _open_dead_letter(session: Session, lost: Undeliverable) -> None:

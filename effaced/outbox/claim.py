@@ -30,7 +30,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced import clock
 from effaced.db import UtcDateTime
-from effaced.model import OutboxStatus
+from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
 from effaced.together import run
@@ -76,6 +76,34 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     now = clock.now()
     taken = run(session, _CLAIM_CRASHED, {"whose": resolver, "now": now, "until": now + lease}).rows
     return [as_entry(row) for row in taken]
+
+
+def claim_trial(
+    session: Session, resolver: str, operation: OutboxOperation, *, limit: int, lease: timedelta
+) -> list[Entry]:
+    """Claim entries to see whether a system is back: those that have waited longest for a try, first.
+
+    One that has just been tried in vain has a gate to come and makes way for others: if it alone were to
+    blame, the system would never be found well.
+    """
+    now = clock.now()
+    mine = outbox.c.resolver == resolver, outbox.c.operation == operation
+    due = select(outbox.c.entry_id)
+    for branch in (
+        due.where(*mine, FRESH).order_by(outbox.c.enqueued_at, outbox.c.entry_id),
+        due.where(*mine, GATED, outbox.c.gate <= now).order_by(outbox.c.gate, outbox.c.entry_id),
+        due.where(*mine, LEASED, outbox.c.gate <= now).order_by(outbox.c.gate, outbox.c.entry_id),
+    ):
+        # Alone, all of them: should one end its runner, it is known to be the one.
+        taking = _take(_first(branch, 1), alone=True)
+        taken = [
+            as_entry(row)
+            for _ in range(limit)
+            for row in session.execute(taking, {"until": now + lease, "now": now})
+        ]
+        if taken:
+            return taken
+    return []
 
 
 def has_crashed(session: Session, resolver: str) -> bool:

@@ -154,8 +154,9 @@ class Booking:
     def __init__(self, session: Session, resolver: str, per_second: float, cost: int = 1) -> None:
         self._session, self._resolver = session, resolver
         self._each = cost / per_second
-        now = clock.now()
-        self._from = max(_lock(session, resolver).booked_until or now, now)
+        booked_until = _lock(session, resolver).booked_until
+        now = clock.now()  # not before the lock was given: that may have taken a while
+        self._from = max(booked_until or now, now)
         ahead = max(_SECOND.total_seconds(), self._each) - (self._from - now).total_seconds()
         self.room = max(0, int(ahead / self._each + 1e-9))
         self.wait = 0.0 if self.room else self._each - ahead

@@ -69,6 +69,7 @@ class _Reading(Reading):
             common.canary,
             after=tuple(common.after),
             fields=_fields(common, resolver),
+            host=_host(resolver),
         )
 
     def _common(self, place: Place, config: dict[str, Any]) -> Common | None:
@@ -108,6 +109,11 @@ class _Reading(Reading):
                 return resolver
             self.complain(place, f"the kind '{kind}' made something that is no resolver")
         return None
+
+
+def _host(resolver: object) -> str | None:
+    host = getattr(resolver, "host", None)
+    return host if isinstance(host, str) and host else None
 
 
 def _fields(common: Common, resolver: object) -> frozenset[str] | None:

@@ -24,7 +24,8 @@ class Registered:
 
     `kind` is the word of resolvers.yaml that made it. `canary` is a reference that must always exist
     in the system; `effaced resolver check` looks for it. `after` names the resolvers that have to succeed
-    before this one is called. `fields` are the categories of data the system holds; None means any.
+    before this one is called. `fields` are the categories of data the system holds; None means any. `host` is
+    whom it calls, if that is one: systems on one host share its breaker.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Registered:
     canary: str | None = field(default=None, repr=False)
     after: tuple[str, ...] = ()
     fields: frozenset[str] | None = None
+    host: str | None = None
 
     # What the resolver can do, looked at once: asking a protocol costs more than many a call.
     retention_only: bool = field(init=False)

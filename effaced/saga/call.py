@@ -82,10 +82,14 @@ async def call(registry: ResolverRegistry, keyring: Keyring, entry: Entry, *, cr
 
 @dataclass(frozen=True, slots=True)
 class LookedBack:
-    """What a later read-back saw; `refused` if it could not be made because of our credentials."""
+    """What a read-back saw. `error` is what kept it from being made; `refused` if our credentials did."""
 
     seen: Verification = Verification.DUE
-    refused: bool = False
+    error: BaseException | None = None
+
+    @property
+    def refused(self) -> bool:
+        return isinstance(self.error, CredentialsRefused)
 
 
 async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) -> LookedBack:
@@ -105,7 +109,7 @@ async def read_back(registry: ResolverRegistry, keyring: Keyring, entry: Entry) 
     except (Exception, asyncio.CancelledError) as error:
         _let_stop(error)
         _log.warning("read_back_failed", entry_id=str(entry.entry_id), error=type(error).__name__)
-        return LookedBack(refused=isinstance(error, CredentialsRefused))
+        return LookedBack(error=error)
 
 
 async def _rectify(
@@ -136,7 +140,7 @@ async def _read_back(registered: Registered, ref: SubjectRef, key: UUID) -> Look
     except (Exception, asyncio.CancelledError) as error:
         _let_stop(error)
         _log.info("read_back_not_possible", resolver=registered.name, error=type(error).__name__)
-        return LookedBack(refused=isinstance(error, CredentialsRefused))
+        return LookedBack(error=error)
 
 
 async def _look(registered: Registered, ref: SubjectRef, key: UUID) -> Verification:

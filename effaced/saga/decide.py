@@ -17,6 +17,8 @@ from effaced.audit.events import (
     StepSucceeded,
     told,
 )
+from effaced.breakers.model import BreakerOpenError
+from effaced.breakers.registry import Admission
 from effaced.clients import RETRY_AFTER_CAP
 from effaced.errors import ResolverError
 from effaced.model import (
@@ -48,8 +50,8 @@ NOT_IDEMPOTENT = "not_idempotent"
 class Result:
     """What a call came to. `error` or `answer`; `verification` is the read-back, if there is one.
 
-    `refused` says that the read-back could not be made because of our credentials, `trial` that a
-    half-open breaker let the call through to see how it goes.
+    `refused` says that the read-back could not be made because of our credentials. `admission` is how the
+    breakers let the call through, `trial` that a half-open one did, to see how it goes.
     """
 
     entry: Entry
@@ -60,7 +62,12 @@ class Result:
     latency_ms: int = 0
     verification: Verification | None = None
     refused: bool = False
-    trial: bool = False
+    retry_at: datetime | None = None
+    admission: Admission | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def trial(self) -> bool:
+        return self.admission is not None and self.admission.trial
 
     @property
     def retry_after(self) -> timedelta | None:
@@ -238,6 +245,11 @@ def _after_error(result: Result, error: BaseException, rules: Rules, now: dateti
         return abandoned(result, class_name(error), _word(error.code))
     if isinstance(error, CredentialsRefused):
         return _refused(result, error, rules, now)
+    if isinstance(error, BreakerOpenError):
+        return _given_back(result, AttemptOutcome.CIRCUIT_OPEN, error.retry_at, rules, now)
+    if result.trial and result.retry_at is not None:
+        outcome = AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE
+        return _given_back(result, outcome, result.retry_at, rules, now)
     policy = rules.policy
     if result.status_code in RETRYABLE and result.status_code not in policy.retry_status_codes:
         return abandoned(result, class_name(error), f"http_{result.status_code}")
@@ -267,6 +279,27 @@ def _refused(result: Result, error: BaseException, rules: Rules, now: datetime) 
         last_error=class_name(error),
         times_parked=entry.times_parked,
         pauses=True,
+    )
+
+
+def _given_back(
+    result: Result, outcome: AttemptOutcome, retry_at: datetime, rules: Rules, now: datetime
+) -> Decision:
+    """A breaker stood in the way, or the entry served as its trial: it waits, with its attempt.
+
+    Until when, the breaker says; a vendor that is down for days abandons nothing before its age does.
+    """
+    entry, name = result.entry, class_name(result.error) if result.error else ""
+    if now > entry.aging_since + rules.policy.max_age:
+        return abandoned(result, name, "max_age")
+    return Decision(
+        result,
+        OutboxStatus.PENDING,
+        outcome,
+        gate=max(retry_at, now + (result.retry_after or timedelta(0))),
+        attempts=max(entry.attempts - 1, 0),
+        last_error=name,
+        times_parked=entry.times_parked,
     )
 
 

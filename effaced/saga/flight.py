@@ -34,6 +34,10 @@ class Flush:
             await self.finish()
             self._running = asyncio.create_task(asyncio.to_thread(self._settle_now, results))
 
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
     async def finish(self) -> int:
         """Wait for the flush under way; how many entries were settled so far."""
         if self._running is not None:

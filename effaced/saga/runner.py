@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -18,20 +18,23 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.audit.append import SYSTEM
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.breakers.model import BreakerOpenError, BreakerRole
+from effaced.breakers.registry import Admission, BreakerRegistry
 from effaced.log import get_logger
 from effaced.model import OutboxStatus, Verification
-from effaced.outbox import claim as claims
 from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import Entry
-from effaced.outbox.flow import CREDENTIALS_REFUSED, Booking, Standing, pause, standing
+from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.call import LookedBack, call, not_again, read_back
+from effaced.saga.claims import Claimed, Claims
 from effaced.saga.decide import Decision, Result, Rules, decide
 from effaced.saga.facade import Outbox
 from effaced.saga.flight import Flush, Flying, landed
+from effaced.saga.gate import Gate
 from effaced.saga.readback import settle_read_back
 from effaced.saga.rules import RuleBook, limits_of
 from effaced.saga.settle import OnComplete, settle
@@ -42,15 +45,12 @@ _log = get_logger(__name__)
 _LOOK_ROUND = 0.5
 
 
+async def _denied(entry: Entry, admission: Admission | None, denial: BreakerOpenError) -> Result:
+    return Result(entry, error=denial, admission=admission)
+
+
 def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
     pass
-
-
-@dataclass(frozen=True, slots=True)
-class _Claimed:
-    entries: list[Entry]
-    alone: bool = False
-    wait: float = 0.0
 
 
 class SagaRunner:
@@ -71,6 +71,7 @@ class SagaRunner:
         max_age: timedelta = timedelta(days=25),
         backoff: BackoffPolicy | None = None,
         policy: RetryPolicy | None = None,
+        breakers: BreakerRegistry | None = None,
         on_abandoned: AbandonedHook | None = None,
         on_operations_complete: OnComplete = _nothing,
     ) -> None:
@@ -84,8 +85,9 @@ class SagaRunner:
         backoff = backoff or BackoffPolicy()
         policy = policy or backoff.policy(max_attempts=max_attempts, max_age=max_age)
         registry.require_time(backoff.lease)
-        self._lease = backoff.lease
         self._book = RuleBook(policy, registry)
+        self._gate = Gate(breakers, registry)
+        self._claims = Claims(outbox.sessions, registry, self._gate, backoff.lease)
         self._on_abandoned = on_abandoned
         self._on_complete = on_operations_complete
         self._stopping = False
@@ -120,7 +122,8 @@ class SagaRunner:
 
     def _due(self) -> set[str]:
         with self._sessions() as session:
-            return due_resolvers(session)
+            due = due_resolvers(session)
+        return self._gate.open_for(due)
 
     async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
         """Work on one resolver until nothing of it is due, or until `seconds` have passed."""
@@ -141,6 +144,7 @@ class SagaRunner:
         flush = Flush(lambda results: self._settle(results, teller))
         flying: Flying = set()
         alone = dry = late = False
+        claimed = Claimed([])
         booked_out = 0.0  # until when the rate limit lets nothing start
         try:
             while True:
@@ -148,24 +152,24 @@ class SagaRunner:
                 wait = max(0.0, booked_out - clock.monotonic())
                 room = 0 if over or alone or wait else most - len(flying)
                 if room:
-                    claimed = await asyncio.to_thread(self._claim, resolver, room, busy=bool(flying))
+                    claimed = await asyncio.to_thread(self._claims.claim, resolver, room, busy=bool(flying))
                     alone, wait = claimed.alone, claimed.wait
                     booked_out = clock.monotonic() + wait
                     dry = not claimed.entries and not alone and not wait
                     if alone:
                         # Whoever dies beside an entry that flies alone must not be taken for its victim.
                         await flush.finish()
-                    callable_now = await self._release_unfinishable(claimed.entries, limits)
+                    callable_now = await self._release_unfinishable(claimed, limits)
                     late = len(callable_now) < len(claimed.entries)  # the next claim may be no longer
-                    flying |= {
-                        asyncio.create_task(self._call(entry, crashed=alone)) for entry in callable_now
-                    }
+                    flying |= self._start(callable_now, claimed)
                 if flying:
                     results, flying = await landed(flying, min(_LOOK_ROUND, wait or _LOOK_ROUND))
                     await flush.start(results)
                     if alone and not flying:
                         await flush.finish()
                         alone = False
+                elif dry and claimed.blocked and flush.is_running:
+                    await flush.finish()  # it may be what opens the breaker again
                 elif over or dry:
                     return await flush.finish()
                 else:
@@ -177,57 +181,55 @@ class SagaRunner:
             await flush.finish()
             await teller.finish()
 
-    def _booking(self, session: Session, resolver: str, now: Standing) -> Booking | None:
-        rate = now.rate(limits_of(self._registry, resolver).rate_per_second)
-        if rate is None:
-            return None
-        verifies = resolver in self._registry and self._registry.get(resolver).verifies
-        return Booking(session, resolver, rate, cost=2 if verifies else 1)
+    def _start(self, entries: list[Entry], claimed: Claimed) -> Flying:
+        denial = self._gate.denial(claimed.admission) if entries and claimed.admission else None
+        return {
+            asyncio.create_task(
+                self._call(entry, claimed.admission, crashed=claimed.alone)
+                if denial is None
+                else _denied(entry, claimed.admission, denial)
+            )
+            for entry in entries
+        }
 
-    def _claim(self, resolver: str, room: int, *, busy: bool) -> _Claimed:
-        """The next entries. One whose runner died comes first, and flies by itself."""
-        lease = self._lease
-        with self._sessions.begin() as session:
-            now = standing(session, resolver)
-            if now.paused:
-                return _Claimed([])
-            booking = self._booking(session, resolver, now)
-            if booking and not booking.room:
-                return _Claimed([], wait=booking.wait)
-            if busy and claims.has_crashed(session, resolver):
-                return _Claimed([], alone=True)  # nothing more until what is flying has landed
-            crashed = [] if busy else claims.claim_crashed(session, resolver, lease=lease)
-            room = min(room, booking.room) if booking else room
-            entries = crashed or claims.claim(session, resolver, limit=room, lease=lease)
-            if booking:
-                booking.take(len(entries))
-            return _Claimed(entries, alone=bool(crashed))
-
-    async def _release_unfinishable(self, entries: list[Entry], limits: Limits) -> list[Entry]:
+    async def _release_unfinishable(self, claimed: Claimed, limits: Limits) -> list[Entry]:
         """Give back what could not be finished within its lease, and return the rest."""
+        entries = claimed.entries
         latest = clock.now() + limits.timeout * 2  # the call and its read-back
         late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
         if not late:
             return entries
-        await asyncio.to_thread(self._release, late)
+        await asyncio.to_thread(self._claims.release, late, claimed.admission)
         _log.error("lease_too_short", resolver=late[0].resolver, released=len(late))
         return [entry for entry in entries if entry not in late]
 
-    def _release(self, late: list[Entry]) -> None:
-        with self._sessions.begin() as session:
-            claims.release(session, late)
-
-    async def _call(self, entry: Entry, *, crashed: bool = False) -> Result:
+    async def _call(
+        self, entry: Entry, admission: Admission | None = None, *, crashed: bool = False
+    ) -> Result:
         """Make the call; but not if a runner died that may have made it, where twice does harm."""
         if crashed and not limits_of(self._registry, entry.resolver).idempotent:
             rules = await asyncio.to_thread(self._rules, [entry])
             if rules[entry.entry_id].once:
-                return not_again(entry)
-        return await call(self._registry, self._keyring, entry, crash_limit=self._crash_limit)
+                return replace(not_again(entry), admission=admission)
+        result = await call(self._registry, self._keyring, entry, crash_limit=self._crash_limit)
+        return result if admission is None else replace(result, admission=admission)
 
     # --- settling ---
 
     def _settle(self, results: Sequence[Result], teller: Teller) -> int:
+        """Write a flush down, then tell the breakers; of trials first, since they say until when to wait."""
+        trials = [each for each in results if each.trial]
+        if trials:
+            self._gate.tell(trials)
+            until = {name: self._gate.retry_at(name) for name in {each.entry.resolver for each in trials}}
+            results = [
+                replace(each, retry_at=until[each.entry.resolver]) if each.trial else each for each in results
+            ]
+        settled = self._write_down(results, teller)
+        self._gate.tell([each for each in results if not each.trial])
+        return settled
+
+    def _write_down(self, results: Sequence[Result], teller: Teller) -> int:
         now = clock.now()
         try:
             rules = self._rules([each.entry for each in results if not each.is_plain_success])
@@ -275,24 +277,22 @@ class SagaRunner:
         """Erase again and look again, one by one, where the look with the erasure could not be made."""
         made = 0
         while not self._is_over(until):
-            entry = await asyncio.to_thread(self._claim_read_back, resolver)
+            admission = await asyncio.to_thread(self._gate.admit, resolver, 1, BreakerRole.VERIFY)
+            entry = (
+                await asyncio.to_thread(self._claims.claim_read_back, resolver) if admission.granted else None
+            )
+            poison = entry is not None and entry.crashes > self._crash_limit
+            looked = None
+            if entry is not None and not poison:
+                looked = await read_back(self._registry, self._keyring, entry)
+            if admission.granted:
+                await asyncio.to_thread(self._gate.tell_read_back, resolver, admission, looked)
             if entry is None:
                 break
-            poison = entry.crashes > self._crash_limit
-            looked = LookedBack() if poison else await read_back(self._registry, self._keyring, entry)
-            made += await asyncio.to_thread(self._settle_read_back, entry, looked, poison=poison)
+            made += await asyncio.to_thread(
+                self._settle_read_back, entry, looked or LookedBack(), poison=poison
+            )
         return made
-
-    def _claim_read_back(self, resolver: str) -> Entry | None:
-        with self._sessions.begin() as session:
-            now = standing(session, resolver)
-            booking = None if now.paused else self._booking(session, resolver, now)
-            if now.paused or (booking and not booking.room):
-                return None
-            entry = claims.claim_read_back(session, resolver, lease=self._lease)
-            if booking and entry:
-                booking.take(1)
-            return entry
 
     def _settle_read_back(self, entry: Entry, looked: LookedBack, *, poison: bool) -> bool:
         now = clock.now()

@@ -8,7 +8,6 @@ import signal
 
 from effaced import doorbell
 from effaced.log import get_logger
-from effaced.outbox.due import due_resolvers
 from effaced.runtime import Runtime
 
 _log = get_logger(__name__)
@@ -32,8 +31,7 @@ def drain(resolver: str) -> None:
         runner = runtime.runner()
         signal.signal(signal.SIGTERM, lambda *_: runner.stop())
         settled = asyncio.run(runner.drain(resolver, seconds=runtime.settings.drain_seconds))
-        with runtime.db.read() as session:
-            more = due_resolvers(session) & {resolver}
+        more = runtime.due() & {resolver}
     except Exception as error:  # RQ would keep the traceback, arguments and all, in Redis
         _log.error("drain_failed", resolver=resolver, error=type(error).__name__, exc_info=True)
         return

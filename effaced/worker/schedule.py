@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from effaced import clock
 from effaced.log import get_logger
-from effaced.outbox.due import due_resolvers
 from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
 from effaced.worker.bell import RqBell
@@ -57,9 +56,7 @@ class Scheduler:
             self._bell.deliver()
 
     def _sweep(self) -> None:
-        with self._runtime.db.read() as session:
-            names = due_resolvers(session)
-        if names:
+        if names := self._runtime.due():
             self._bell.sweep(names)
 
     def _try(self, what: str, step: Callable[[], object]) -> None:

@@ -208,21 +208,22 @@ class TestCrash:
         ]
 
     def test_a_runner_that_slept_after_its_claim_gives_the_attempts_back_and_others_go_on(
-        self, house: House, noon: ManualClock
+        self, house: House, noon: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As when a machine is suspended between the claim and the call."""
 
-        class Sleepy(SagaRunner):
-            def _claim(self, resolver: str, *args: Any, **kwargs: Any) -> Any:
-                claimed = super()._claim(resolver, *args, **kwargs)
-                if resolver == "crm" and claimed.entries and not slept:
-                    slept.append(noon.advance(timedelta(minutes=4.5)))
-                return claimed
+        def sleepy(resolver: str, *args: Any, **kwargs: Any) -> Any:
+            claimed = claim(resolver, *args, **kwargs)
+            if resolver == "crm" and claimed.entries and not slept:
+                slept.append(noon.advance(timedelta(minutes=4.5)))
+            return claimed
 
         slept: list[datetime] = []
         crm, mail = house.vendor("crm", Vendor()), house.vendor("mail", Vendor())
         house.request(("crm", "1"))
-        runner = house.runner(Sleepy)
+        runner = house.runner()
+        claim = runner._claims.claim
+        monkeypatch.setattr(runner._claims, "claim", sleepy)
         asyncio.run(runner.drain("crm"))
         assert (crm.calls, house.entry().status, house.entry().attempts) == ([], OutboxStatus.PENDING, 0)
         house.request(("mail", "1"))
@@ -369,7 +370,9 @@ class TestFlush:
         house.request(("crm", "slow"))
         assert house.drain() == 2
 
-    def test_calls_already_made_are_settled_when_a_claim_fails(self, house: House) -> None:
+    def test_calls_already_made_are_settled_when_a_claim_fails(
+        self, house: House, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The database is gone for a moment in which it would be asked for more."""
         landed = asyncio.Event()
 
@@ -379,16 +382,17 @@ class TestFlush:
                 await landed.wait()
                 return Erased()
 
-        class Fails(SagaRunner):
-            def _claim(self, *args: Any, **options: Any) -> Any:
-                if vendor.calls:
-                    landed.set()
-                    raise ConnectionError("the database is gone")
-                return super()._claim(*args, **options)
+        def fails(*args: Any, **options: Any) -> Any:
+            if vendor.calls:
+                landed.set()
+                raise ConnectionError("the database is gone")
+            return claim(*args, **options)
 
         vendor = house.vendor("crm", Slow(), concurrency=4)
         house.request(("crm", "1"), ("crm", "2"))
-        runner = house.runner(Fails)
+        runner = house.runner()
+        claim = runner._claims.claim
+        monkeypatch.setattr(runner._claims, "claim", fails)
         with pytest.raises(ConnectionError):
             asyncio.run(runner.drain("crm"))
         assert {entry.status for entry in house.entries()} == {OutboxStatus.SUCCEEDED}

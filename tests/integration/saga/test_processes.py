@@ -93,8 +93,9 @@ def test_the_rate_limit_is_one_for_all_of_them(
     assert len(server.calls) == calls
     assert len({call.process for call in server.calls}) > 1
     # By the moments of the claims, which is when calls are booked: on a busy machine a call is made later.
-    # Twice the rate within a second: what it allows, and what may be booked ahead.
+    # Twice the rate within a second: what it allows, and what may be booked ahead; and one claim's worth, as
+    # a process may be held up between the booking and the claim.
     claimed = [each.last_attempt_at.timestamp() for each in shared.entries() if each.last_attempt_at]
     assert len(claimed) == calls
-    assert busiest(claimed) <= 2 * rate
+    assert busiest(claimed) <= 2 * rate + 10
     assert max(claimed) - min(claimed) >= (calls - 2 * rate) / rate
