@@ -103,7 +103,7 @@ def attempts(session: Session, runtime: Runtime) -> Iterator[Metric]:
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    bounds = [f"{bound / 1000:g}" for bound in histogram.bounds]
+    bounds = [str(bound / 1000) for bound in histogram.bounds]
     return list(zip([*bounds, "+Inf"], map(float, accumulate(histogram.counts)), strict=True))
 
 
