@@ -63,7 +63,7 @@ def paused(session: Session, runtime: Runtime) -> Iterator[Metric]:
 
 def letters(session: Session, _runtime: Runtime) -> Iterator[Metric]:
     query = select(DeadLetter.domain, func.count()).where(is_open()).group_by(DeadLetter.domain)
-    counts = dict(session.execute(query).tuples().all())
+    counts = dict(session.execute(query).all())
     gauge = GaugeMetricFamily(
         "effaced_dead_letters_open", "Dead letters that wait for a person.", labels=["domain"]
     )
@@ -103,7 +103,7 @@ def attempts(session: Session, runtime: Runtime) -> Iterator[Metric]:
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    bounds = [f"{bound / 1000:g}" for bound in histogram.bounds]
+    bounds = [str(bound / 1000) for bound in histogram.bounds]
     return list(zip([*bounds, "+Inf"], map(float, accumulate(histogram.counts)), strict=True))
 
 

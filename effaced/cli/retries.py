@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -17,6 +18,7 @@ from effaced.config import Settings
 from effaced.db import Database
 from effaced.errors import NotFound
 from effaced.model import PolicyKind, PolicyScope
+from effaced.resolvers.load import load_registry
 from effaced.retries.count import known_resolvers
 from effaced.retries.figures import Figures
 from effaced.retries.metrics import MOST_HOURS, read_by_resolver, read_timeseries, require_hours
@@ -57,12 +59,10 @@ def retries() -> None:
 def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool) -> None:
     """Show the last hours in short, resolver by resolver."""
     require_hours(hours)
-    runtime = Runtime(settings)
-    with runtime.db.read() as session:
-        _refuse_unknown(session, runtime, resolver)
+    with _opened(settings) as database, database.read() as session:
+        _refuse_unknown(session, settings, resolver)
         told = summarise(session, hours, resolver)
         found = read_by_resolver(session, hours)
-    runtime.db.dispose()
     if as_json:
         click.echo(json.dumps(told, indent=2))
         return
@@ -93,11 +93,9 @@ def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool)
 def timeseries(settings: Settings, hours: int, resolver: str | None, as_json: bool) -> None:
     """Show the last hours one by one."""
     require_hours(hours)
-    runtime = Runtime(settings)
-    with runtime.db.read() as session:
-        _refuse_unknown(session, runtime, resolver)
+    with _opened(settings) as database, database.read() as session:
+        _refuse_unknown(session, settings, resolver)
         points = read_timeseries(session, hours, resolver)
-    runtime.db.dispose()
     if as_json:
         told = [{"hour": each.hour.isoformat(), **each.figures.told()} for each in points]
         click.echo(json.dumps(told, indent=2))
@@ -138,12 +136,11 @@ def policy() -> None:
 @click.pass_obj
 def show(settings: Settings, resolver: str | None, as_json: bool) -> None:
     """Show the policy in force, and what in it was changed at run time."""
-    runtime, target = Runtime(settings), _target(resolver)
-    with runtime.db.read() as session:
-        _refuse_unknown(session, runtime, resolver)
-        override = get(session, target)
-        found = RuleBook(runtime.policy, runtime.registry).policy(session, resolver=resolver)
-    runtime.db.dispose()
+    with _opened(settings) as database, database.read() as session:
+        _refuse_unknown(session, settings, resolver)
+        override = get(session, _target(resolver))
+        book = RuleBook(Runtime(settings, database=database).policy, load_registry(settings.resolvers))
+        found = book.policy(session, resolver=resolver)
     changed = dict(override.body) if override else {}
     if as_json:
         click.echo(json.dumps({"policy": found.model_dump(mode="json"), "override": changed}, indent=2))
@@ -201,12 +198,10 @@ def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fiel
         changes["retry_status_codes"] = _codes(changes["retry_status_codes"])
     if not changes:
         raise click.UsageError("Say what to change; `effaced retries policy set --help` lists the fields.")
-    runtime = Runtime(settings)
-    with runtime.db.begin() as session:
-        _refuse_unknown(session, runtime, resolver)
-        note = write_note(session, runtime.keyring, reason, author=_ACTOR) if reason else None
+    with _opened(settings) as database, database.begin() as session:
+        _refuse_unknown(session, settings, resolver)
+        note = write_note(session, settings.keyring, reason, author=_ACTOR) if reason else None
         put(session, _target(resolver), changes, check=check_changes, actor=_ACTOR, note=note, merge=True)
-    runtime.db.dispose()
     click.echo("Changed; it holds for every process from its next results on.")
 
 
@@ -216,11 +211,9 @@ def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fiel
 @click.pass_obj
 def undo(settings: Settings, resolver: str | None, reason: str | None) -> None:
     """Go back to what was in force before the last change."""
-    database = Database(settings.database_url)
-    with database.begin() as session:
+    with _opened(settings) as database, database.begin() as session:
         note = write_note(session, settings.keyring, reason, author=_ACTOR) if reason else None
         undo_change(session, _target(resolver), actor=_ACTOR, note=note)
-    database.dispose()
     click.echo("Undone.")
 
 
@@ -230,9 +223,20 @@ def _target(resolver: str | None) -> Target:
     return Target(PolicyKind.RETRY, PolicyScope.RESOLVER, resolver)
 
 
-def _refuse_unknown(session: Session, runtime: Runtime, resolver: str | None) -> None:
-    known = {each.name for each in runtime.registry} | set(known_resolvers(session))
-    if resolver is not None and resolver not in known:
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Database]:
+    database = Database(settings.database_url)
+    try:
+        yield database
+    finally:
+        database.dispose()
+
+
+def _refuse_unknown(session: Session, settings: Settings, resolver: str | None) -> None:
+    if resolver is None:
+        return
+    known = {each.name for each in load_registry(settings.resolvers)} | set(known_resolvers(session))
+    if resolver not in known:
         raise NotFound(f"No resolver is named '{resolver}'{suggest(resolver, known)}")
 
 

@@ -83,7 +83,7 @@ def counted_hours(session: Session, since: datetime) -> Mapping[datetime, dateti
     """When each of the hours was counted last."""
     query = select(attempt_hours.c.hour, attempt_hours.c.computed_at)
     rows = session.execute(query.where(attempt_hours.c.hour >= since, attempt_hours.c.resolver == ALL))
-    return dict(rows.tuples().all())
+    return dict(rows.all())
 
 
 def _is_done(hour: datetime, counted: datetime | None, now: datetime) -> bool:

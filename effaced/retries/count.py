@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, and_, case, func, literal_column, null, select
+from sqlalchemy import ColumnElement, Integer, and_, case, distinct, func, literal_column, null, select
 from sqlalchemy.orm import Session
 
 from effaced.model import AttemptOutcome
@@ -38,45 +39,21 @@ def count_hour(session: Session, hour: datetime, resolvers: Sequence[str]) -> di
     # With the names, so that the index on resolver and time serves; there is none on time alone.
     within = and_(attempts.c.resolver.in_(resolvers), attempts.c.at >= hour, attempts.c.at < hour + HOUR)
     found = count(session, within)
-    entry, request = func.count(attempts.c.entry_id.distinct()), func.count(attempts.c.request_id.distinct())
-    distinct = select(attempts.c.resolver, entry, request).where(within).group_by(attempts.c.resolver)
-    for name, entries, requests in session.execute(distinct):
-        if name in found:  # another statement, so it may see somebody that the first one did not
-            found[name].entries, found[name].requests = entries, requests
     everything = Figures()
-    for each in found.values():
-        everything.merge(each)
-    everything.requests = session.scalar(select(request).where(within)) or 0
+    if found:
+        for name, entries, requests in session.execute(_DIFFERENT.where(within)):
+            if name in found:  # another statement, so it may see somebody that the first one did not
+                found[name].entries, found[name].requests = entries, requests
+        for each in found.values():
+            everything.merge(each)
+        everything.requests = session.scalar(select(_REQUESTS).where(within)) or 0
     return {**found, ALL: everything}
 
 
 def count(session: Session, which: ColumnElement[bool]) -> dict[str, Figures]:
     """Figures by resolver, but for how many different entries and requests these are."""
-    tries = (
-        select(
-            attempts.c.id,
-            attempts.c.resolver,
-            attempts.c.outcome,
-            attempts.c.number,
-            attempts.c.status_code,
-            attempts.c.error,
-            attempts.c.latency_ms,
-            _bucket(attempts.c.latency_ms, LATENCY_BOUNDS).label("latency_bucket"),
-            case((attempts.c.first, attempts.c.delay_before_ms), else_=null()).label("wait_ms"),
-            case((attempts.c.first, _bucket(attempts.c.delay_before_ms, WAIT_BOUNDS)), else_=null()).label(
-                "wait_bucket"
-            ),
-        )
-        .where(which)
-        .subquery()
-    )
-    alike = (
-        tries.c.resolver, tries.c.outcome, tries.c.number, tries.c.status_code, tries.c.error,
-        tries.c.latency_bucket, tries.c.wait_bucket,
-    )  # fmt: skip
-    sums = func.count(), func.sum(tries.c.latency_ms), func.sum(tries.c.wait_ms), func.max(tries.c.id)
     found: dict[str, Figures] = defaultdict(Figures)
-    for row in session.execute(select(*alike, *sums).group_by(*alike)):
+    for row in session.execute(_ALIKE.where(which)):
         name, outcome, number, status, error, latency, wait, many, latency_ms, wait_ms, last_id = row
         figures = found[name]
         figures.attempts += many
@@ -100,6 +77,29 @@ def reason(outcome: AttemptOutcome, status: int | None, error: str | None) -> st
 
 
 def _bucket(value: ColumnElement[int], bounds: tuple[int, ...]) -> ColumnElement[int | None]:
-    number = [(value <= bound, literal_column(str(at), Integer)) for at, bound in enumerate(bounds)]
+    # Literals: a bound value would make the same expression another one in the grouping.
+    number = [
+        (value <= literal_column(str(bound)), literal_column(str(at), Integer))
+        for at, bound in enumerate(bounds)
+    ]
     beyond = (value.is_not(None), literal_column(str(len(bounds)), Integer))
     return case(*number, beyond, else_=null())
+
+
+# Built once: putting them together takes longer than the database takes to count a quiet hour.
+_WAIT = case((attempts.c.first, attempts.c.delay_before_ms), else_=null())
+_KINDS: tuple[ColumnElement[Any], ...] = (
+    attempts.c.resolver, attempts.c.outcome, attempts.c.number, attempts.c.status_code, attempts.c.error,
+    _bucket(attempts.c.latency_ms, LATENCY_BOUNDS), _bucket(_WAIT, WAIT_BOUNDS),
+)  # fmt: skip
+_ALIKE = select(
+    *_KINDS,
+    func.count(),
+    func.sum(attempts.c.latency_ms),
+    func.sum(_WAIT),
+    func.max(attempts.c.id),
+).group_by(*_KINDS)
+_REQUESTS = func.count(distinct(attempts.c.request_id))
+_DIFFERENT = select(attempts.c.resolver, func.count(distinct(attempts.c.entry_id)), _REQUESTS).group_by(
+    attempts.c.resolver
+)

@@ -1,0 +1,209 @@
+"""R5: the retry policy and the figures over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from attempts_cast import Try, write
+from sqlalchemy import select
+from werkzeug.test import TestResponse
+
+from effaced import clock
+from effaced.audit.tables import AuditEvent, Note
+from effaced.model import AttemptOutcome, RequestStatus
+from effaced.requests.housekeeping import forget_policies_of_closed
+from effaced.requests.tables import Request
+from effaced.retries.tables import PolicyOverride
+
+from .conftest import Api
+
+GLOBAL, CRM = "/api/v1/retries/policies/global", "/api/v1/retries/policies/resolvers/crm"
+HOUR = timedelta(hours=1)
+
+
+def send(api: Api, method: str, path: str, body: Any = None) -> TestResponse:
+    return api.app.test_client().open(path, method=method, json=body, headers=api.headers())
+
+
+def put(api: Api, path: str, **policy: Any) -> TestResponse:
+    return send(api, "PUT", path, {"policy": policy})
+
+
+def events(api: Api) -> list[str]:
+    with api.runtime.db.read() as session:
+        types = session.scalars(select(AuditEvent.type).order_by(AuditEvent.id))
+        return [each for each in types if each.startswith("POLICY")]
+
+
+class TestPolicy:
+    def test_in_force_is_shown_with_what_differs(self, api: Api) -> None:
+        found = api.get(GLOBAL).get_json()
+        assert (found["scope"], found["key"], found["override"], found["version"]) == ("global", None, {}, 0)
+        assert found["policy"]["max_attempts"] == 8
+        assert found["policy"]["retry_status_codes"][:3] == [408, 429, 500]
+
+    def test_changed_for_all_and_for_a_resolver(self, api: Api) -> None:
+        assert put(api, GLOBAL, max_attempts=5, base_delay=2).status_code == 200
+        found = put(api, CRM, max_attempts=12).get_json()
+        assert found["override"] == {"max_attempts": 12}
+        assert (found["policy"]["max_attempts"], found["policy"]["base_delay"]) == (12, 2)
+        assert api.get(CRM).get_json() == found
+        assert found["changed_by"] == f"api_key:{api.key.id}"
+        assert events(api) == ["POLICY_CHANGED", "POLICY_CHANGED"]
+
+    def test_is_replaced_as_a_whole_by_put(self, api: Api) -> None:
+        put(api, CRM, max_attempts=12, jitter=True)
+        assert put(api, CRM, max_attempts=3).get_json()["override"] == {"max_attempts": 3}
+
+    def test_taken_away_is_as_configured_again(self, api: Api) -> None:
+        put(api, CRM, max_attempts=12)
+        found = send(api, "DELETE", CRM).get_json()
+        assert (found["override"], found["policy"]["max_attempts"]) == ({}, 8)
+
+    def test_undone_is_as_before(self, api: Api) -> None:
+        put(api, GLOBAL, max_attempts=12)
+        put(api, GLOBAL, max_attempts=3)
+        found = send(api, "POST", f"{GLOBAL}/undo").get_json()
+        assert found["override"] == {"max_attempts": 12}
+        assert send(api, "POST", f"{CRM}/undo").status_code == 409
+
+    def test_out_of_bounds_is_refused_with_every_field_and_changes_nothing(self, api: Api) -> None:
+        before = api.rows()
+        status, slug, fields = api.problem(put(api, CRM, max_attempts=0, timeout=-1, retries=5))
+        assert (status, slug) == (422, "refused")
+        assert set(fields) == {"policy.max_attempts", "policy.timeout", "policy.retries"}
+        assert api.rows() == before
+
+    def test_a_reason_is_a_note(self, api: Api) -> None:
+        body = {"policy": {"jitter": True}, "reason": "the vendor asked for it"}
+        assert send(api, "PUT", CRM, body).status_code == 200
+        with api.runtime.db.read() as session:
+            (note,) = session.scalars(select(Note))
+            override = session.scalars(select(PolicyOverride)).one()
+        assert override.note_id == note.id
+        assert "vendor asked" not in api.everything()
+
+    def test_of_a_resolver_nobody_knows_is_not_found(self, api: Api) -> None:
+        answer = api.get("/api/v1/retries/policies/resolvers/crn")
+        assert api.problem(answer)[0] == 404
+        assert "did you mean 'crm'" in answer.get_json()["detail"]
+
+    @pytest.mark.parametrize(
+        ("method", "path"),
+        [
+            ("GET", GLOBAL), ("PUT", GLOBAL), ("DELETE", GLOBAL), ("POST", f"{GLOBAL}/undo"),
+            ("GET", CRM), ("PUT", CRM), ("DELETE", CRM), ("POST", f"{CRM}/undo"),
+            ("GET", "/api/v1/retries/summary"), ("GET", "/api/v1/retries/timeseries"),
+            ("GET", "/api/v1/retries/resolvers"), ("PUT", "/api/v1/requests/x/retry"),
+        ],
+    )  # fmt: skip
+    def test_nobody_without_a_key_gets_in(self, api: Api, method: str, path: str) -> None:
+        answer = api.app.test_client().open(path, method=method, json={"policy": {}})
+        assert answer.status_code == 401
+
+
+class TestOfARequest:
+    def take(self, api: Api, **body: Any) -> str:
+        answer = api.post(api.erasure(**body))
+        assert answer.status_code == 201, answer.get_json()
+        return f"{answer.get_json()['links']['self']}/retry"
+
+    def test_comes_with_it(self, api: Api) -> None:
+        path = self.take(api, retry={"max_attempts": 2, "retry_status_codes": [503]})
+        found = api.get(path).get_json()
+        assert found["override"] == {"max_attempts": 2, "retry_status_codes": [503]}
+        assert (found["scope"], found["policy"]["max_attempts"]) == ("request", 2)
+
+    def test_is_changed_later_and_taken_away(self, api: Api) -> None:
+        path = self.take(api)
+        put(api, path, base_delay=1)
+        assert api.get(path).get_json()["override"] == {"base_delay": 1}
+        assert send(api, "DELETE", path).get_json()["override"] == {}
+
+    def test_wrong_is_refused_with_the_field_s_name_and_nothing_is_taken_in(self, api: Api) -> None:
+        before = api.rows()
+        answer = api.post(api.erasure(retry={"max_attempts": "many", "patience": 1}))
+        assert api.problem(answer) == (
+            422,
+            "refused",
+            {
+                "retry.max_attempts": "Input should be a valid integer",
+                "retry.patience": answer.get_json()["errors"][1]["message"],
+            },
+        )
+        assert api.rows() == before
+
+    @pytest.mark.parametrize("retry", [5, [], "often"])
+    def test_that_is_no_object_is_refused(self, api: Api, retry: Any) -> None:
+        assert set(api.problem(api.post(api.erasure(retry=retry)))[2]) == {"retry"}
+
+    def test_of_somebody_else_is_not_found(self, api: Api) -> None:
+        path, other = self.take(api), api.new_key("other")
+        assert api.get(path, token=other).status_code == 404
+
+    def test_of_a_request_that_has_ended_can_not_be_changed_and_goes(self, api: Api) -> None:
+        path = self.take(api, retry={"max_attempts": 2})
+        still_open = self.take(api, subject_id="2", retry={"max_attempts": 3})
+        with api.runtime.db.begin() as session:
+            ended = session.get_one(Request, UUID(path.split("/")[-2]))
+            ended.status, ended.closed_at = RequestStatus.COMPLETED, clock.now()
+        assert api.problem(put(api, path, max_attempts=9))[0] == 409
+        with api.runtime.db.begin() as session:
+            assert forget_policies_of_closed(session) == 1
+        assert api.get(path).get_json()["override"] == {}
+        assert api.get(still_open).get_json()["override"] == {"max_attempts": 3}
+
+
+class TestFigures:
+    @pytest.fixture
+    def counted(self, api: Api) -> Api:
+        now = clock.now()
+        write(
+            api.runtime.db,
+            [
+                Try(now),
+                Try(now - HOUR, outcome=AttemptOutcome.FAILURE, status_code=503),
+                Try(now, resolver="mail"),
+            ],
+        )
+        return api
+
+    def test_summary_is_of_all_or_of_one(self, counted: Api) -> None:
+        found = counted.get("/api/v1/retries/summary").get_json()
+        assert (found["hours"], found["attempts"], found["failure_by_reason"]) == (24, 3, {"http_503": 1})
+        mine = counted.get("/api/v1/retries/summary?resolver=mail&hours=1").get_json()
+        assert (mine["attempts"], mine["outcomes"]) == (1, {"success": 1})
+
+    def test_timeseries_ends_with_the_running_hour(self, counted: Api) -> None:
+        found = counted.get("/api/v1/retries/timeseries?hours=3&resolver=crm").get_json()
+        assert [each["attempts"] for each in found["points"]] == [0, 1, 1]
+        assert all(each["hour"].endswith(":00:00.000Z") for each in found["points"])
+
+    def test_by_resolver(self, counted: Api) -> None:
+        found = counted.get("/api/v1/retries/resolvers").get_json()
+        assert {each["resolver"]: each["attempts"] for each in found["resolvers"]} == {"crm": 2, "mail": 1}
+
+    @pytest.mark.parametrize("hours", ["0", "169", "x", "-1", "1.5", "", "९"])
+    @pytest.mark.parametrize("what", ["summary", "timeseries", "resolvers"])
+    def test_other_hours_than_1_to_168_are_refused(self, api: Api, what: str, hours: str) -> None:
+        answer = api.get(f"/api/v1/retries/{what}?hours={hours}")
+        assert set(api.problem(answer)[2]) == {"hours"}
+
+    def test_of_a_resolver_nobody_knows_is_not_found(self, api: Api) -> None:
+        assert api.problem(api.get("/api/v1/retries/summary?resolver=nobody"))[0] == 404
+
+
+def test_a_change_over_http_is_seen_by_another_process_of_the_web(
+    make_api: Callable[..., Api], make_runtime: Callable[..., Any], migrated_url: str
+) -> None:
+    from effaced.app import create_app
+
+    api = make_api(migrated_url)
+    put(api, CRM, max_attempts=12)
+    other = create_app(make_runtime(migrated_url))
+    found = other.test_client().get(CRM, headers=api.headers()).get_json()
+    assert found["policy"]["max_attempts"] == 12
