@@ -35,15 +35,15 @@ class TestLooking:
 
     def test_get_or_create_makes_a_closed_one_and_finds_it_again(self, repository: Repository) -> None:
         made = repository.get_or_create(CRM)
-        assert (BreakerState.CLOSED, 0, 0) == (made.state, made.failure_count, made.generation)
+        assert (made.state, made.failure_count, made.generation) == (BreakerState.CLOSED, 0, 0)
         assert made == repository.get_or_create(CRM) == repository.get_by_service_name(CRM)
 
     def test_what_is_read_is_what_was_written(self, repository: Repository, now: ManualClock) -> None:
         repository.update_state(CRM, "open", 3, 1, NOON - seconds(5), NOON - seconds(6), 2)
         found = state(repository)
-        assert (3, 1, 2) == (found.failure_count, found.success_count, found.half_open_request_count)
+        assert (found.failure_count, found.success_count, found.half_open_request_count) == (3, 1, 2)
         assert (NOON - seconds(5), NOON - seconds(6)) == (found.opened_at, found.last_failure_at)
-        assert (NOON, 1) == (found.updated_at, found.version)
+        assert (found.updated_at, found.version) == (NOON, 1)
 
 
 class TestSlot:
@@ -56,39 +56,39 @@ class TestSlot:
         repository.record_success(CRM)
         repository.try_acquire_half_open_slot(CRM, 2, 60)
         now.advance(seconds(61))
-        assert (True, "half_open", "half_open") == repository.try_acquire_half_open_slot(CRM, 2, 60)
+        assert repository.try_acquire_half_open_slot(CRM, 2, 60) == (True, "half_open", "half_open")
         found = state(repository)
-        assert (1, 0) == (found.half_open_request_count, found.success_count)
+        assert (found.half_open_request_count, found.success_count) == (1, 0)
         assert found.half_open_window_started_at == NOON + seconds(61)
 
     def test_an_open_one_admits_and_turns_half_open(self, repository: Repository) -> None:
         repository.update_state(CRM, "open", success_count=7)
-        assert (True, "open", "half_open") == repository.try_acquire_half_open_slot(CRM, 1, 60)
+        assert repository.try_acquire_half_open_slot(CRM, 1, 60) == (True, "open", "half_open")
         found = state(repository)
-        assert (1, 0, NOON) == (
+        assert (
             found.half_open_request_count,
             found.success_count,
             found.half_open_window_started_at,
-        )
+        ) == (1, 0, NOON)
 
     def test_a_half_open_one_below_the_limit_admits(self, repository: Repository) -> None:
         half_open(repository)
-        assert (True, "half_open", "half_open") == repository.try_acquire_half_open_slot(CRM, 2, 60)
+        assert repository.try_acquire_half_open_slot(CRM, 2, 60) == (True, "half_open", "half_open")
         assert state(repository).half_open_request_count == 2
 
     def test_a_full_one_refuses_within_the_window(self, repository: Repository, now: ManualClock) -> None:
         half_open(repository)
         now.advance(seconds(60))
-        assert (False, "half_open", "half_open") == repository.try_acquire_half_open_slot(CRM, 1, 60)
+        assert repository.try_acquire_half_open_slot(CRM, 1, 60) == (False, "half_open", "half_open")
         assert state(repository).half_open_request_count == 1
 
     def test_a_closed_one_is_left_alone(self, repository: Repository) -> None:
         repository.get_or_create(CRM)
-        assert (False, "closed", "closed") == repository.try_acquire_half_open_slot(CRM, 1, 60)
+        assert repository.try_acquire_half_open_slot(CRM, 1, 60) == (False, "closed", "closed")
 
     def test_a_pinned_one_is_left_alone(self, repository: Repository) -> None:
         repository.atomic_force_open(CRM)
-        assert (False, "open", "open") == repository.try_acquire_half_open_slot(CRM, 1, 60)
+        assert repository.try_acquire_half_open_slot(CRM, 1, 60) == (False, "open", "open")
 
     def test_a_trial_that_was_lost_frees_nobody_else_s_slot_when_it_comes_back(
         self, repository: Repository, now: ManualClock
@@ -111,7 +111,7 @@ class TestOutcomes:
         assert not repository.record_success_with_close_check(CRM, 2).did_close
         attempt = repository.record_success_with_close_check(CRM, 2)
         assert attempt.did_close
-        assert (BreakerState.CLOSED, 0) == (attempt.state.state, attempt.state.half_open_request_count)
+        assert (attempt.state.state, attempt.state.half_open_request_count) == (BreakerState.CLOSED, 0)
         assert not repository.record_success_with_close_check(CRM, 2).did_close
 
     def test_the_failure_that_reaches_the_threshold_opens(self, repository: Repository) -> None:
@@ -135,10 +135,10 @@ class TestOutcomes:
         assert state(repository).last_failure_at == NOON
         assert repository.record_success(CRM).failure_count == 0
         half_open(repository)
-        assert (1, BreakerState.HALF_OPEN) == (
+        assert (
             (after := repository.record_success(CRM)).success_count,
             after.state,
-        )
+        ) == (1, BreakerState.HALF_OPEN)
 
     def test_one_slot_and_a_threshold_of_two_close_after_two_good_trials(
         self, repository: Repository
@@ -160,32 +160,32 @@ class TestForce:
     def test_open_creates_it_pins_it_for_90_minutes_and_says_what_it_was(
         self, repository: Repository
     ) -> None:
-        assert (True, "closed", "open") == repository.atomic_force_open(CRM, "maintenance", 7)
+        assert repository.atomic_force_open(CRM, "maintenance", 7) == (True, "closed", "open")
         found = state(repository)
-        assert (BreakerState.OPEN, "officer:7", "maintenance") == (
+        assert (
             found.pinned,
             found.controlled_by,
             found.control_reason,
-        )
+        ) == (BreakerState.OPEN, "officer:7", "maintenance")
         assert found.expires_at == NOON + timedelta(minutes=90)
 
     def test_close_writes_an_end_of_its_own(self, repository: Repository, now: ManualClock) -> None:
         repository.atomic_force_open(CRM, ttl_minutes=600)
         now.advance(timedelta(minutes=5))
-        assert (True, "open", "closed") == repository.atomic_force_close(CRM)
+        assert repository.atomic_force_close(CRM) == (True, "open", "closed")
         assert state(repository).expires_at == NOON + timedelta(minutes=95)
 
     def test_reset_clears_counters_and_pin(self, repository: Repository) -> None:
         repository.record_failure(CRM)
         repository.atomic_force_open(CRM)
-        assert (True, "open", "closed") == repository.atomic_reset(CRM)
+        assert repository.atomic_reset(CRM) == (True, "open", "closed")
         found = state(repository)
-        assert (0, None, None, None) == (
+        assert (
             found.failure_count,
             found.pinned,
             found.expires_at,
             found.opened_at,
-        )
+        ) == (0, None, None, None)
         assert repository.reset(CRM)
 
     def test_outcomes_under_a_pin_are_not_counted(self, repository: Repository) -> None:
@@ -193,7 +193,7 @@ class TestForce:
         for _ in range(9):
             assert not repository.record_failure_with_open_check(CRM, 1).did_open
             repository.record_failure(CRM)
-        assert (BreakerState.CLOSED, 0) == (state(repository).state, state(repository).failure_count)
+        assert (state(repository).state, state(repository).failure_count) == (BreakerState.CLOSED, 0)
 
     def test_the_end_of_a_pin_is_judged_at_each_look(self, repository: Repository, now: ManualClock) -> None:
         """Nobody has to come and take it away."""
@@ -211,16 +211,16 @@ class TestForce:
     def test_a_pin_is_let_go_with_or_without_its_reason(self, repository: Repository) -> None:
         repository.set_manual_control(CRM, "open", "officer:1", "maintenance", NOON + seconds(60))
         assert repository.clear_manual_control(CRM, preserve_reason=True)
-        assert (None, "maintenance") == (state(repository).pinned, state(repository).control_reason)
+        assert (state(repository).pinned, state(repository).control_reason) == (None, "maintenance")
         repository.set_manual_control(CRM, "open", "officer:1", "maintenance", NOON + seconds(60))
         repository.clear_manual_control(CRM)
-        assert (None, None) == (state(repository).pinned, state(repository).control_reason)
+        assert (state(repository).pinned, state(repository).control_reason) == (None, None)
         assert not repository.clear_manual_control(CRM)
 
     def test_let_go_from_open_it_comes_back_by_a_trial(self, repository: Repository) -> None:
         repository.atomic_force_open(CRM)
         repository.clear_manual_control(CRM)
-        assert (True, "open", "half_open") == repository.try_acquire_half_open_slot(CRM, 1, 60)
+        assert repository.try_acquire_half_open_slot(CRM, 1, 60) == (True, "open", "half_open")
 
     def test_half_open_is_no_pin(self, repository: Repository) -> None:
         with pytest.raises(Refused, match="open or closed"):
@@ -271,4 +271,4 @@ class TestAdministration:
         half_open(repository)
         repository.reset_half_open_count(CRM)
         found = state(repository)
-        assert (BreakerState.HALF_OPEN, 0) == (found.state, found.half_open_request_count)
+        assert (found.state, found.half_open_request_count) == (BreakerState.HALF_OPEN, 0)
