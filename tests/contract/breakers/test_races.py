@@ -17,8 +17,6 @@ HANDS = 8
 WAYS = [f"{how}-{kind}" for how in ("threads", "processes") for kind in STORES]
 WAYS.remove("processes-memory")
 pytestmark = pytest.mark.parametrize("where", WAYS, indirect=True)
-    "where", [way for way in WAYS if way != "processes-memory"], indirect=True
-)
 
 
 @pytest.fixture(scope="module")
