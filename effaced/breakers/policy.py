@@ -50,16 +50,10 @@ class Rolling(Strict):
 
 
 class Classify(Strict):
-    """What an answer's status says. 2xx is a success; what is in neither list says nothing."""
+    """What an answer's status says. 2xx is a success; neutral or in neither list, it says nothing."""
 
     failure_statuses: Statuses = frozenset({408, 429, *range(500, 600)})
     neutral_statuses: Statuses = frozenset()
-
-    @model_validator(mode="after")
-    def _each_in_one(self) -> Classify:
-        if self.failure_statuses & self.neutral_statuses:
-            raise ValueError("failure_statuses and neutral_statuses must have no status in common")
-        return self
 
 
 class BreakerPolicy(Strict):

@@ -221,6 +221,10 @@ class CircuitBreakerStateRepository(ABC):
 
     def delete_state(self, service_name: str) -> bool:
         """Forget it. False if there was no such breaker."""
+        # Closed first: that it was open is remembered in more places than this store.
+        found = self.get_by_service_name(service_name)
+        if found is not None and (found.state is not BreakerState.CLOSED or found.manually_controlled):
+            self.atomic_reset(service_name)
         return self.delete(service_name)
 
     def atomic_force_open(

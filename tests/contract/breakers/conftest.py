@@ -32,7 +32,8 @@ def emptied(url: str) -> str:
 @pytest.fixture(params=STORES)
 def where(request: pytest.FixtureRequest) -> Where:
     """An empty store."""
-    kind = request.param
+    # A test may say more than the store: `threads-redis`.
+    kind = request.param.rpartition("-")[2]
     database = redis = ""
     if kind in ("sqlite", "layered"):
         database = request.getfixturevalue("migrated_sqlite_url")
