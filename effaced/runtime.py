@@ -18,6 +18,7 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.db import Database
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
+from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.errors import ConfigurationError, Problem
 from effaced.model import DeadLetterDomain
 from effaced.notify.config import Targets, load_targets
@@ -25,7 +26,9 @@ from effaced.notify.deliver import Deliverer
 from effaced.notify.settle import Rules, Undeliverable
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
+from effaced.requests.letters import execution_to_come
 from effaced.requests.read import refs_of
+from effaced.requests.redrive_set import AHEAD, advance_all
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy
@@ -100,6 +103,15 @@ class Runtime:
             on_delivered=_resolve_dead_letter,
         )
         return Deliverer(self.targets, self.db, rules, refs_of=refs_of)
+
+    @property
+    def dead_letters(self) -> SQLFailedOperationRepository:
+        return SQLFailedOperationRepository(self.db, self.keyring, also_under_way=(execution_to_come(),))
+
+    def advance_redrives(self) -> int:
+        """Take every redrive as far as its pace allows until the next sweep; how many there are."""
+        ahead = max(AHEAD, timedelta(seconds=2 * self.settings.sweep_seconds))
+        return advance_all(self.db, ahead=ahead)
 
     def require_ready(self) -> None:
         """Refuse to start with a database or a configuration file that does not fit."""

@@ -15,6 +15,7 @@ from effaced.log import get_logger
 from effaced.notify.tidy import forget_old_messages
 from effaced.outbox.due import due_resolvers
 from effaced.requests.housekeeping import forget_old_answers
+from effaced.requests.letters import tidy_letters
 from effaced.runtime import Runtime
 from effaced.worker.bell import RqBell
 
@@ -43,6 +44,7 @@ class Scheduler:
     def tick(self) -> None:
         """One sweep. What fails is logged and tried again at the next."""
         self._try("execute_due", lambda: self._runtime.executor.execute_due())
+        self._try("redrives", self._redrives)
         self._try("sweep", self._sweep)
         self._try("messages", self._messages)
         if clock.monotonic() >= self._tidy_at:
@@ -53,6 +55,14 @@ class Scheduler:
         with self._runtime.db.begin() as session:
             forget_old_answers(session)
             forget_old_messages(session)
+        # By itself: a letter that is locked elsewhere holds nothing else up.
+        with self._runtime.db.begin() as session:
+            tidied = tidy_letters(session)
+        if any(tidied.values()):
+            _log.info("dead_letters_tidied", **tidied)
+
+    def _redrives(self) -> None:
+        self._runtime.advance_redrives()
 
     def _messages(self) -> None:
         if self._runtime.deliverer().is_due():
