@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Flask
 
-from effaced.api import health, problems, requests
+from effaced.api import dead_letters, health, problems, redrives, requests
 
 
 def register(app: Flask) -> None:
@@ -13,4 +13,6 @@ def register(app: Flask) -> None:
     problems.register(app, api)
     api.register_blueprint(health.blueprint)
     api.register_blueprint(requests.blueprint, url_prefix="/api/v1/requests")
+    api.register_blueprint(dead_letters.blueprint, url_prefix="/api/v1/dead-letters")
+    api.register_blueprint(redrives.blueprint, url_prefix="/api/v1/redrives")
     app.register_blueprint(api)

@@ -79,6 +79,11 @@ class DeadLetterLine:
     def open(self) -> bool:
         return self.status in OPEN
 
+    @property
+    def late(self) -> bool:
+        """Whether it has waited longer than its domain allows."""
+        return self.open and sla.is_breached(self.domain, self.created_at, clock.now(), sla.THRESHOLDS)
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterGroup:

@@ -26,7 +26,6 @@ from effaced.notify.settle import requeue as requeue_deliveries
 from effaced.notify.tables import Delivery
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
-from effaced.requests.execute import Executor
 from effaced.requests.tables import Request
 from effaced.saga.readback import ask_for_read_back
 from effaced.sql import among
@@ -81,7 +80,7 @@ class Pace:
 
 def redrive(
     session: Session,
-    executor: Executor,
+    keyring: Keyring,
     ids: Sequence[UUID],
     *,
     actor: str,
@@ -97,7 +96,7 @@ def redrive(
     if not 1 <= len(ids) <= MOST:
         said = "choose at least one" if not ids else f"choose at most {MOST} at once"
         raise Refused(f"Requeue: {said}.", problems=[Problem("ids", said)])
-    note = write_note(session, executor.keyring, reason, author=actor)
+    note = write_note(session, keyring, reason, author=actor)
     results = replay(session, ids, actor=actor, note=note, force=force)
     requeued = sum(each.requeued for each in results)
     append_one(session, BulkRequeued(chosen=len(ids), requeued=requeued, **noted(note)), actor=actor)

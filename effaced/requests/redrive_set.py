@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Uuid, func, insert, literal, select, update
+from sqlalchemy import Uuid, func, insert, literal, select, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
@@ -167,15 +167,15 @@ def _choose(session: Session, redrive_id: UUID, which: DeadLetterFilter) -> int:
     numbered = matching(
         which, literal(redrive_id, Uuid()), func.row_number().over(order_by=order), DeadLetter.id
     )
-    chosen = session.execute(
+    session.execute(
         insert(RedriveRow).from_select(
             ["redrive_id", "position", "dead_letter_id"],
             numbered.order_by(*order).limit(MOST_OF_A_SET),
             include_defaults=False,
         )
     )
-    assert isinstance(chosen, CursorResult)
-    return chosen.rowcount
+    mine = select(func.count()).select_from(RedriveRow).where(RedriveRow.redrive_id == redrive_id)
+    return session.scalar(mine) or 0
 
 
 def _take(session: Session, redrive_id: UUID) -> Redrive | None:

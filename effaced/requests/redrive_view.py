@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from effaced.clock import text
 from effaced.deadletters.tables import Redrive, RedriveRow
 from effaced.errors import NotFound
 from effaced.model import RedriveStatus
@@ -49,10 +50,10 @@ def redrive_view(session: Session, redrive_id: UUID) -> RedriveView:
     found = session.execute(select(*_COLUMNS).where(Redrive.id == redrive_id)).first()
     if found is None:
         raise NotFound("There is no such redrive.")
-    why = select(RedriveRow.why, func.count()).where(
+    why = select(RedriveRow.why, func.count().label("number")).where(
         RedriveRow.redrive_id == redrive_id, RedriveRow.requeued.is_(False)
     )
-    skipped = dict(session.execute(why.group_by(RedriveRow.why)).tuples().all())
+    skipped = {row.why: row.number for row in session.execute(why.group_by(RedriveRow.why))}
     return RedriveView(**found._asdict(), skipped=skipped)
 
 
@@ -78,3 +79,31 @@ def redrive_results(
     rows = session.execute(query.order_by(RedriveRow.position).limit(limit + 1)).all()
     results = [RedriveResult(row.dead_letter_id, bool(row.requeued), row.why) for row in rows]
     return cut(results, limit, [(row.position,) for row in rows])
+
+
+def plain_redrive(redrive: RedriveView) -> dict[str, Any]:
+    """As programs read it."""
+    return {
+        "id": str(redrive.id),
+        "status": redrive.status.value,
+        "filter": redrive.filter,
+        "force": redrive.force,
+        "per_second": redrive.per_second,
+        "by": redrive.by,
+        "total": redrive.total,
+        "done": redrive.done,
+        "requeued": redrive.requeued,
+        "skipped": redrive.skipped,
+        "created_at": text(redrive.created_at),
+        "ended_at": text(redrive.ended_at),
+        "ended_by": redrive.ended_by,
+    }
+
+
+def plain_result(result: RedriveResult) -> dict[str, Any]:
+    return {
+        "dead_letter_id": str(result.dead_letter_id),
+        "requeued": result.requeued,
+        "code": result.code,
+        "why": result.why,
+    }
