@@ -25,6 +25,13 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def text(at: datetime | None) -> str | None:
+    """A moment in UTC, to the millisecond, as RFC 3339 writes it."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 class ManualClock:
     """A clock that moves only when told to."""
 

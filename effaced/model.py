@@ -119,6 +119,14 @@ class DeadLetterDomain(StrEnum):
     MESSAGE = "message"
 
 
+class RedriveStatus(StrEnum):
+    """Where another try for a whole set of dead letters stands."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+
+
 class NoticeType(StrEnum):
     """What people and systems outside are told of."""
 

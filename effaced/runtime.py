@@ -23,7 +23,9 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.db import Database
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
+from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.errors import ConfigurationError, Problem
+from effaced.log import get_logger
 from effaced.model import DeadLetterDomain, PolicyKind, PolicyScope
 from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
@@ -33,7 +35,9 @@ from effaced.outbox.due import due_resolvers
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
+from effaced.requests.letters import execution_to_come, tidy_letters
 from effaced.requests.read import refs_of
+from effaced.requests.redrive_set import AHEAD, advance_all
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.overrides import Override, get_all
@@ -43,6 +47,7 @@ from effaced.saga.forget import LOT, forget_attempts
 from effaced.saga.gate import Gate
 from effaced.saga.runner import SagaRunner
 
+_log = get_logger(__name__)
 # So that a tidy ends: what it leaves, the next one takes.
 _MOST_LOTS = 50
 
@@ -152,6 +157,20 @@ class Runtime:
             with self.db.begin() as session:
                 if forget_attempts(session) < LOT:
                     break
+        # By itself: a letter that is locked elsewhere holds nothing else up.
+        with self.db.begin() as session:
+            tidied = tidy_letters(session)
+        if any(tidied.values()):
+            _log.info("dead_letters_tidied", **tidied)
+
+    @property
+    def dead_letters(self) -> SQLFailedOperationRepository:
+        return SQLFailedOperationRepository(self.db, self.keyring, also_under_way=(execution_to_come(),))
+
+    def advance_redrives(self) -> int:
+        """Take every redrive as far as its pace allows until the next sweep; how many there are."""
+        ahead = max(AHEAD, timedelta(seconds=2 * self.settings.sweep_seconds))
+        return advance_all(self.db, ahead=ahead)
 
     def require_ready(self) -> None:
         """Refuse to start with a database or a configuration file that does not fit."""

@@ -6,6 +6,7 @@ import base64
 import hmac
 import re
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from effaced import clock
+from effaced.accounts.scopes import DEFAULT, read_scopes
 from effaced.accounts.tables import ApiKey
 from effaced.audit.append import append_one
 from effaced.audit.events import ApiKeyCreated, ApiKeyRevoked
@@ -27,7 +29,14 @@ _TOKEN = re.compile(r"eff_[a-z2-7]{8}_[a-z2-7]{32}")
 _USE_NOTED_EVERY = timedelta(minutes=1)
 
 
-def create_api_key(session: Session, *, name: str, approvals_needed: int, actor: str) -> tuple[ApiKey, str]:
+def create_api_key(
+    session: Session,
+    *,
+    name: str,
+    approvals_needed: int,
+    actor: str,
+    scopes: Iterable[str] = DEFAULT,
+) -> tuple[ApiKey, str]:
     """A new key and its token `eff_<prefix>_<secret>`. The token is told once and kept as a hash only."""
     name = name.strip()
     problems = []
@@ -37,6 +46,10 @@ def create_api_key(session: Session, *, name: str, approvals_needed: int, actor:
         problems.append(
             Problem("approvals_needed", "must be 0 (execute at once) or 1 (an officer approves first)")
         )
+    try:
+        granted = read_scopes(scopes)
+    except Refused as error:
+        problems += error.problems
     if problems:
         raise Refused("The API key can't be created:", problems=problems)
     prefix = _random_text(5)
@@ -47,6 +60,7 @@ def create_api_key(session: Session, *, name: str, approvals_needed: int, actor:
         prefix=prefix,
         token_hash=token_hash(token),
         approvals_needed=approvals_needed,
+        scopes=[each.value for each in granted],
         created_at=clock.now(),
     )
     try:
@@ -57,7 +71,8 @@ def create_api_key(session: Session, *, name: str, approvals_needed: int, actor:
             "There is an API key with this name already, perhaps a revoked one.",
             problems=[Problem("name", "is taken")],
         ) from None
-    append_one(session, ApiKeyCreated(api_key_id=key.id, approvals_needed=approvals_needed), actor=actor)
+    event = ApiKeyCreated(api_key_id=key.id, approvals_needed=approvals_needed, scopes=granted)
+    append_one(session, event, actor=actor)
     return key, token
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, UtcDateTime, Word
+from effaced.db import Base, Json, UtcDateTime, Word
 from effaced.model import Role
 
 
@@ -31,7 +31,10 @@ class Officer(Base):
 
 
 class ApiKey(Base):
-    """A system that may send requests. The key itself is shown once and kept only as a hash."""
+    """A system that may call. The key itself is shown once and kept only as a hash.
+
+    `scopes` says what for; without any it is as keys were before there were scopes: for requests.
+    """
 
     __tablename__ = "effaced_api_keys"
 
@@ -40,6 +43,7 @@ class ApiKey(Base):
     prefix: Mapped[str] = mapped_column(String(16))
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     approvals_needed: Mapped[int] = mapped_column(default=1)
+    scopes: Mapped[list[str] | None] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

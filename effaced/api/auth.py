@@ -6,16 +6,18 @@ from flask import request
 from sqlalchemy.exc import SQLAlchemyError
 
 from effaced.accounts.api_keys import authenticate, note_use, use_is_due
+from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
-from effaced.api.problems import UNAUTHENTICATED, ApiProblem
+from effaced.api.problems import FORBIDDEN, UNAUTHENTICATED, ApiProblem
 from effaced.db import Database
+from effaced.errors import Problem
 from effaced.log import get_logger
 
 _log = get_logger(__name__)
 
 
-def require_key(db: Database) -> ApiKey:
-    """The caller's key. Refuses with 401; why a key is no good is not told."""
+def require_key(db: Database, needed: Scope) -> ApiKey:
+    """The caller's key. Refuses with 401, and does not tell why a key is no good; 403 names the scope."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise ApiProblem(
@@ -33,6 +35,15 @@ def require_key(db: Database) -> ApiKey:
         )
     if use_is_due(key):
         _note_use(db, key)
+    if not has_scope(key.scopes, needed):
+        raise ApiProblem(
+            FORBIDDEN,
+            f"This API key lacks the scope {needed}; `effaced apikey new --scope` gives it to a new one.",
+            problems=[Problem("Authorization", f"needs the scope {needed}")],
+            headers={
+                "WWW-Authenticate": f'Bearer realm="effaced", error="insufficient_scope", scope="{needed}"'
+            },
+        )
     return key
 
 

@@ -40,6 +40,11 @@ _MESSAGES = {
     "model_type": "must be an object",
     "extra_forbidden": "is not a known field",
     "dict_type": "must be an object of names and values",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
     "too_short": "must not be empty",
     "too_long": "must have at most {max_length} names",
 }

@@ -8,6 +8,7 @@ from flask import Blueprint, Response, jsonify, request
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.api import shapes
 from effaced.api.auth import require_key
@@ -31,7 +32,7 @@ _log = get_logger(__name__)
 def create() -> Response:
     """Take a request in: 201, or 200 with the one that is already open for this person."""
     runtime = current_runtime()
-    key = require_key(runtime.db)
+    key = require_key(runtime.db, Scope.REQUESTS_WRITE)
     idempotency_key = key_of_call()
     body = read_body(request, RequestBody)
     call = Call(key.id, idempotency_key, body.model_dump_json()) if idempotency_key else None
@@ -51,7 +52,7 @@ def create() -> Response:
 def show(name: str) -> Response:
     """How a request stands, by its id or its ref."""
     runtime = current_runtime()
-    key = require_key(runtime.db)
+    key = require_key(runtime.db, Scope.REQUESTS_READ)
     with runtime.db.read() as session:
         return jsonify(shapes.full(session, find_request(session, key, name)))
 
@@ -60,7 +61,7 @@ def show(name: str) -> Response:
 def export_audit(name: str) -> Response:
     """The request's audit trail as a file. That it was taken out is recorded."""
     runtime = current_runtime()
-    key = require_key(runtime.db)
+    key = require_key(runtime.db, Scope.REQUESTS_READ)
     fmt = request.args.get("format", Format.JSONL.value)
     if fmt not in _FILES:
         said = f"must be {' or '.join(_FILES)}"

@@ -7,11 +7,12 @@ from typing import Any
 from flask import Blueprint, Response, jsonify, request
 from sqlalchemy.orm import Session
 
+from effaced import clock
+from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.api.auth import require_key
 from effaced.api.bodies import PolicyBody, read_body
 from effaced.api.current import current_runtime, find_request
-from effaced.api.shapes import moment
 from effaced.audit.notes import NoteRef, write_note
 from effaced.errors import Conflict, NotFound, Problem, Refused
 from effaced.model import PolicyKind, PolicyScope
@@ -30,15 +31,15 @@ _GLOBAL = Target(PolicyKind.RETRY)
 
 
 def _reader() -> ApiKey:
-    return require_key(current_runtime().db)
+    return require_key(current_runtime().db, Scope.OPERATE_READ)
 
 
 def _operator() -> ApiKey:
-    return require_key(current_runtime().db)
+    return require_key(current_runtime().db, Scope.OPERATE_WRITE)
 
 
 def _sender() -> ApiKey:
-    return require_key(current_runtime().db)
+    return require_key(current_runtime().db, Scope.REQUESTS_WRITE)
 
 
 # --- policies: of all, of a resolver ---
@@ -125,7 +126,7 @@ def show_timeseries() -> Response:
     with current_runtime().db.read() as session:
         resolver = _asked_resolver(session)
         points = read_timeseries(session, hours, resolver)
-    told = [{"hour": moment(each.hour), **each.figures.told()} for each in points]
+    told = [{"hour": clock.text(each.hour), **each.figures.told()} for each in points]
     return jsonify({"hours": hours, "resolver": resolver, "points": told})
 
 
@@ -188,7 +189,7 @@ def _told(session: Session, runtime: Runtime, target: Target, override: Override
         "policy": policy.model_dump(mode="json"),
         "override": dict(changed.body) if changed else {},
         "version": changed.version if changed else 0,
-        "changed_at": moment(changed.changed_at) if changed else None,
+        "changed_at": clock.text(changed.changed_at) if changed else None,
         "changed_by": changed.changed_by if changed else None,
     }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from effaced import clock
 from effaced.audit.read import last_events_of
 from effaced.model import OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
@@ -27,9 +27,9 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
         "ref": request.ref,
         "kind": request.kind.value,
         "status": request.status.value,
-        "received_at": moment(request.received_at),
-        "due_at": moment(request.due_at),
-        "completed_at": moment(request.completed_at),
+        "received_at": clock.text(request.received_at),
+        "due_at": clock.text(request.due_at),
+        "completed_at": clock.text(request.completed_at),
         "corrections": request.correction_fields or [],
         "steps": {"total": int(total or 0), "done": int((total or 0) - (remaining or 0))},
         "links": {"self": path_of(request)},
@@ -48,19 +48,12 @@ def full(session: Session, request: Request) -> dict[str, Any]:
             for outcome in VERIFICATION_ORDER
         },
         "entries": [_entry(entry) for entry in entries],
-        "events": [{"type": event.type, "at": moment(event.at)} for event in events],
+        "events": [{"type": event.type, "at": clock.text(event.at)} for event in events],
     }
 
 
 def path_of(request: Request) -> str:
     return f"/api/v1/requests/{request.id}"
-
-
-def moment(at: datetime | None) -> str | None:
-    """A moment in UTC, to the millisecond, as RFC 3339 writes it."""
-    if at is None:
-        return None
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _entry(entry: EntryLine) -> dict[str, Any]:
@@ -74,7 +67,7 @@ def _entry(entry: EntryLine) -> dict[str, Any]:
         "waits_for": entry.waits_for or [],
         "attempts": entry.attempts,
         # In flight the gate is the lease, which is nobody's business outside.
-        "next_attempt_at": moment(entry.gate) if entry.status in _WAITING else None,
+        "next_attempt_at": clock.text(entry.gate) if entry.status in _WAITING else None,
         "last_error": entry.last_error,
         "verification": entry.verification and entry.verification.value,
     }

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from effaced.model import (
     DeadLetterDomain,
+    DeadLetterStatus,
     OutboxOperation,
     PolicyKind,
     PolicyScope,
@@ -361,6 +362,64 @@ class DeadLetterOpened(Event):
     error: Code
 
 
+class DeadLetterDecided(_Noted):
+    """Somebody resolved, rejected or gave up a letter, took it into review or out of it, or archived it."""
+
+    type = "DEAD_LETTER_DECIDED"
+    dead_letter_id: UUID
+    prior: DeadLetterStatus
+    status: DeadLetterStatus
+
+
+class DeadLetterAssigned(Event):
+    """A letter was given to an officer; with none, to nobody."""
+
+    type = "DEAD_LETTER_ASSIGNED"
+    dead_letter_id: UUID
+    officer_id: UUID | None = None
+
+
+class DeadLetterNoted(_Noted):
+    type = "DEAD_LETTER_NOTED"
+    dead_letter_id: UUID
+
+
+class DeadLettersArchived(_Noted):
+    type = "DEAD_LETTERS_ARCHIVED"
+    count: int
+
+
+class DeadLetterPurged(Event):
+    """An archived letter was removed for good."""
+
+    type = "DEAD_LETTER_PURGED"
+    dead_letter_id: UUID
+    domain: DeadLetterDomain
+    error: Code
+
+
+class DeadLettersPurged(_Noted):
+    type = "DEAD_LETTERS_PURGED"
+    count: int
+
+
+class RedriveStarted(_Noted):
+    """Another try for a whole set of letters begins; each that is requeued has an event of its own."""
+
+    type = "REDRIVE_STARTED"
+    redrive_id: UUID
+    chosen: int
+    force: bool
+
+
+class RedriveEnded(Event):
+    type = "REDRIVE_ENDED"
+    redrive_id: UUID
+    requeued: int
+    skipped: int
+    cancelled: bool
+
+
 # --- people and access ---
 
 
@@ -395,6 +454,7 @@ class ApiKeyCreated(Event):
     type = "API_KEY_CREATED"
     api_key_id: UUID
     approvals_needed: int
+    scopes: tuple[Code, ...] = ()
 
 
 class ApiKeyRevoked(Event):

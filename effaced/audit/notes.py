@@ -40,6 +40,7 @@ def write_note(
     *,
     author: str,
     request_id: UUID | None = None,
+    dead_letter_id: UUID | None = None,
     field: str = "reason",
 ) -> NoteRef:
     """Keep what was typed. Refuses nothing at all and more than 2,000 characters."""
@@ -49,7 +50,16 @@ def write_note(
         raise Refused(f"The {field} {said}.", problems=[Problem(field, said)])
     note_id = new_id()
     sealed = keyring.seal(text.encode(), purpose="note", context=str(note_id))
-    session.add(Note(id=note_id, request_id=request_id, author=author, at=clock.now(), text_sealed=sealed))
+    session.add(
+        Note(
+            id=note_id,
+            request_id=request_id,
+            dead_letter_id=dead_letter_id,
+            author=author,
+            at=clock.now(),
+            text_sealed=sealed,
+        )
+    )
     session.flush()
     return NoteRef(note_id, keyring.fingerprint(text, purpose="note").hmac)
 

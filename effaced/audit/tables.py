@@ -40,10 +40,14 @@ class Note(Base):
     """What a person typed. Sealed, and erasable; the trail holds its id and keyed hash."""
 
     __tablename__ = "effaced_notes"
-    __table_args__ = (Index("ix_effaced_notes_request", "request_id", "at"),)
+    __table_args__ = (
+        Index("ix_effaced_notes_request", "request_id", "at"),
+        Index("ix_effaced_notes_dead_letter", "dead_letter_id", "at"),
+    )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     request_id: Mapped[UUID | None]
+    dead_letter_id: Mapped[UUID | None]
     author: Mapped[str] = mapped_column(String(80))
     at: Mapped[datetime] = mapped_column(UtcDateTime)
     text_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)

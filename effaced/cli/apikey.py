@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from effaced.accounts.api_keys import create_api_key, find_api_key, list_api_keys, revoke_api_key
+from effaced.accounts.scopes import DEFAULT, Scope
 from effaced.accounts.tables import ApiKey
 from effaced.config import Settings
 from effaced.db import Database
@@ -32,11 +33,22 @@ def apikey() -> None:
     show_default=True,
     help="How many officers must approve its requests; 0 executes them at once.",
 )
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice([each.value for each in Scope]),
+    default=[each.value for each in DEFAULT],
+    show_default=True,
+    help="What it may be used for; say it once for each. Writing includes reading.",
+)
 @click.pass_obj
-def new(settings: Settings, name: str, approvals: str) -> None:
+def new(settings: Settings, name: str, approvals: str, scopes: tuple[str, ...]) -> None:
     """Make a key. It is shown this once: effaced keeps only a hash of it."""
     with Database(settings.database_url).begin() as session:
-        _, token = create_api_key(session, name=name, approvals_needed=int(approvals), actor=_ACTOR)
+        _, token = create_api_key(
+            session, name=name, approvals_needed=int(approvals), actor=_ACTOR, scopes=scopes
+        )
     # Only the key goes to standard output, so that a script can catch it.
     click.echo("Keep this key in a safe place; it can't be shown again:", err=True)
     click.echo(token)
@@ -55,12 +67,14 @@ def list_command(settings: Settings, as_json: bool) -> None:
     if not keys:
         click.echo("No system can send requests yet. `effaced apikey new` makes a key.")
         return
-    table = Table("name", "prefix", "approvals", "state", "last used")
+    table = Table("name", "prefix", "approvals", "scopes", "state", "last used")
     for key in keys:
         state = f"revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else "active"
         used = f"{key.last_used_at:%Y-%m-%d %H:%M} UTC" if key.last_used_at else "never"
         # Text, not markup: square brackets in a name are just that.
-        table.add_row(Text(key.name), f"eff_{key.prefix}", str(key.approvals_needed), state, used)
+        table.add_row(
+            Text(key.name), f"eff_{key.prefix}", str(key.approvals_needed), _scopes(key), state, used
+        )
     Console().print(table)
 
 
@@ -77,12 +91,17 @@ def revoke(settings: Settings, key: str) -> None:
     click.echo("Revoked.")
 
 
+def _scopes(key: ApiKey) -> str:
+    return ", ".join(DEFAULT if key.scopes is None else key.scopes)
+
+
 def _plain(key: ApiKey) -> dict[str, object]:
     return {
         "id": str(key.id),
         "name": key.name,
         "prefix": key.prefix,
         "approvals_needed": key.approvals_needed,
+        "scopes": list(DEFAULT if key.scopes is None else key.scopes),
         "created_at": key.created_at.isoformat(),
         "last_used_at": key.last_used_at.isoformat() if key.last_used_at else None,
         "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,

@@ -25,6 +25,7 @@ COMMANDS = {
     "keys": "migrate",
     "datamap": "datamap",
     "resolver": "resolver",
+    "deadletter": "deadletter",
     "notify": "notify",
     "retries": "retries",
     "officer": "officer",

@@ -63,6 +63,7 @@ def drain(settings: Settings) -> None:
     """Do everything that is due, once, without Redis: for cron, and for places that have no workers."""
     runtime = Runtime(settings)
     runtime.require_ready()
+    runtime.advance_redrives()
     executed = runtime.executor.execute_due(limit=100_000)
     runner = runtime.runner()
     total = 0

@@ -86,7 +86,7 @@ def requeue() -> Response:
     ids = _ids(request.form.getlist("ids"))
     try:
         with runtime().db.begin() as session:
-            results = redrive(session, runtime().executor, ids, actor=me().actor, reason=reason)
+            results = redrive(session, runtime().keyring, ids, actor=me().actor, reason=reason, force=True)
     except Refused as error:
         with runtime().db.read() as session:
             choice = Choice(tuple(ids), request.form.get("words", ""), len(ids))

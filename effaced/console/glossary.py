@@ -8,7 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from effaced.console.words import label
-from effaced.model import DeadLetterDomain, OutboxOperation, PolicyKind, RequestKind, Role, StepOutcome
+from effaced.model import (
+    DeadLetterDomain,
+    DeadLetterStatus,
+    OutboxOperation,
+    PolicyKind,
+    RequestKind,
+    Role,
+    StepOutcome,
+)
 
 Payload = Mapping[str, Any]
 Moment = Callable[[datetime], str]
@@ -236,6 +244,54 @@ GLOSSARY: dict[str, Sentence] = {
         "alert",
         lambda p, _m: (
             f"A dead letter was opened: {label(DeadLetterDomain(p['domain'])).lower()}, {p['error']}."
+        ),
+    ),
+    "DEAD_LETTER_DECIDED": Sentence(
+        "quiet",
+        "inbox",
+        lambda p, _m: (
+            f"A dead letter was {label(DeadLetterStatus(p['prior'])).lower()} "
+            f"and is now {label(DeadLetterStatus(p['status'])).lower()}."
+        ),
+    ),
+    "DEAD_LETTER_ASSIGNED": Sentence(
+        "quiet",
+        "user",
+        lambda p, _m: (
+            "A dead letter was given to an officer."
+            if p.get("officer_id")
+            else "A dead letter was given back to everybody."
+        ),
+    ),
+    "DEAD_LETTER_NOTED": Sentence("quiet", "user", lambda _p, _m: "A note was added to a dead letter."),
+    "DEAD_LETTERS_ARCHIVED": Sentence(
+        "quiet", "inbox", lambda p, _m: f"{_count(p['count'], 'dead letter')} archived."
+    ),
+    "DEAD_LETTER_PURGED": Sentence(
+        "warn",
+        "cross",
+        lambda p, _m: (
+            f"An archived dead letter was removed: {label(DeadLetterDomain(p['domain'])).lower()}, "
+            f"{p['error']}."
+        ),
+    ),
+    "DEAD_LETTERS_PURGED": Sentence(
+        "warn", "cross", lambda p, _m: f"{_count(p['count'], 'archived dead letter')} removed for good."
+    ),
+    "REDRIVE_STARTED": Sentence(
+        "info",
+        "cycle",
+        lambda p, _m: (
+            f"Another try for {_count(p['chosen'], 'dead letter')} began"
+            f"{', also where the tries were used up' if p['force'] else ''}."
+        ),
+    ),
+    "REDRIVE_ENDED": Sentence(
+        "quiet",
+        "cycle",
+        lambda p, _m: (
+            f"That other try was {'cancelled' if p['cancelled'] else 'finished'}: "
+            f"{p['requeued']:,} requeued, {p['skipped']:,} left alone."
         ),
     ),
     "OFFICER_CREATED": Sentence(

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from effaced.console.urls import not_allowed, request_id_of, with_query
 from effaced.console.words import label
-from effaced.deadletters.read import OPEN as OPEN_STATUSES
 from effaced.deadletters.read import DeadLetterFilter
+from effaced.deadletters.rules import OPEN as OPEN_STATUSES
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 
 OPEN, ALL = "open", "all"

@@ -18,6 +18,7 @@ from effaced.model import (
     OutboxStatus,
     PolicyKind,
     PolicyScope,
+    RedriveStatus,
     RequestKind,
     RequestStatus,
     Role,
@@ -80,6 +81,9 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (DeadLetterStatus.PERMANENTLY_FAILED, Badge("Given up", "quiet", "cross")),
     (DeadLetterStatus.REJECTED, Badge("Rejected", "quiet", "cross")),
     (DeadLetterStatus.ARCHIVED, Badge("Archived", "quiet", "inbox")),
+    (RedriveStatus.RUNNING, Badge("Running", "info", "cycle")),
+    (RedriveStatus.FINISHED, Badge("Finished", "good", "check")),
+    (RedriveStatus.CANCELLED, Badge("Cancelled", "quiet", "cross")),
     (Blocker.APPROVAL, Badge("Approval", "warn", "user")),
     (Blocker.HOLD, Badge("Hold", "warn", "pause")),
     (Blocker.ABANDONED, Badge("Abandoned", "bad", "alert")),
@@ -137,6 +141,8 @@ ADVICE = {
     "requeue_when_it_answers": "The message did not get through. See to the target, then requeue.",
     "reissue": "It can't be requeued: the corrected values went with the failure. "
     "Send the correction again, or correct it by hand and attest.",
+    "find_the_cause": "It was tried again and failed in the same way. Find the cause before the next try.",
+    "escalate": "It keeps failing after being tried again. Somebody who can change the system has to look.",
     "do_by_hand_and_attest": "Nobody attested it in time. Do it by hand, then attest; "
     "a requeue sets a new date.",
 }

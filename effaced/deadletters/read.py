@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,24 +11,41 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
-from effaced.deadletters.acquire import ACQUIRABLE
+from effaced import clock
+from effaced.deadletters import sla
+from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter
+from effaced.errors import NotFound
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
-
-# A letter is open while a person has to decide about it.
-OPEN = ACQUIRABLE
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Which letters; empty `statuses` means all of them."""
+    """Which letters; empty `statuses` means all of them. `late` ones have waited too long."""
 
     statuses: tuple[DeadLetterStatus, ...] = OPEN
     domain: DeadLetterDomain | None = None
     resolver: str | None = None
     error: str | None = None
     request_id: UUID | None = None
+    code: str | None = None
+    assigned_to: UUID | None = None
+    unassigned: bool = False
+    late: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """As it is kept and shown: only what narrows the set down."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            name: [str(each) for each in value]
+            if isinstance(value, tuple)
+            else value
+            if isinstance(value, bool)
+            else str(value)
+            for name, value in values.items()
+            if value
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +61,28 @@ class DeadLetterLine:
     resolver: str | None
     status: DeadLetterStatus
     retry_count: int
+    max_retries: int
     recommended_action: str
+    next_action_hint: str
+    assigned_to: UUID | None
     created_at: datetime
     updated_at: datetime
+    last_retry_at: datetime | None
+    resolved_at: datetime | None
+    resolved_by: str | None
+    resolution: str
+    archived_at: datetime | None
+    marks: dict[str, Any] | None
+    context: dict[str, Any]
 
     @property
     def open(self) -> bool:
         return self.status in OPEN
+
+    @property
+    def late(self) -> bool:
+        """Whether it has waited longer than its domain allows."""
+        return self.open and sla.is_breached(self.domain, self.created_at, clock.now(), sla.THRESHOLDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +104,7 @@ def list_dead_letters(
     session: Session, which: DeadLetterFilter, *, after: str | None = None, limit: int = PAGE
 ) -> Page[DeadLetterLine]:
     """A page of letters, the oldest first."""
-    query = _matching(which, *_COLUMNS).order_by(*_ORDER).limit(limit + 1)
+    query = matching(which, *_COLUMNS).order_by(*_ORDER).limit(limit + 1)
     if after:
         query = query.where(beyond(_ORDER, decode(after, datetime, UUID)))
     lines = [DeadLetterLine(*row) for row in session.execute(query)]
@@ -80,18 +112,26 @@ def list_dead_letters(
 
 
 def count_dead_letters(session: Session, which: DeadLetterFilter) -> int:
-    return count_up_to(session, _matching(which, DeadLetter.id))
+    return count_up_to(session, matching(which, DeadLetter.id))
+
+
+def letter(session: Session, letter_id: UUID) -> DeadLetterLine:
+    """One letter; refuses an id that no letter has."""
+    found = lines_by_id(session, [letter_id])
+    if not found:
+        raise NotFound("There is no such dead letter.")
+    return found[0]
 
 
 def count_by_resolver(session: Session, which: DeadLetterFilter) -> dict[str, int]:
     """How many letters of a filter each resolver has."""
-    query = _matching(which, DeadLetter.resolver, func.count()).where(DeadLetter.resolver.is_not(None))
+    query = matching(which, DeadLetter.resolver, func.count()).where(DeadLetter.resolver.is_not(None))
     return dict(session.execute(query.group_by(DeadLetter.resolver)).all())
 
 
 def ids_matching(session: Session, which: DeadLetterFilter, *, limit: int) -> list[UUID]:
     """The ids of the oldest `limit` letters of a filter: what a bulk action is about."""
-    return list(session.scalars(_matching(which, DeadLetter.id).order_by(*_ORDER).limit(limit)))
+    return list(session.scalars(matching(which, DeadLetter.id).order_by(*_ORDER).limit(limit)))
 
 
 def lines_by_id(session: Session, ids: Iterable[UUID]) -> list[DeadLetterLine]:
@@ -104,14 +144,43 @@ def groups(session: Session, which: DeadLetterFilter, *, limit: int = 20) -> lis
     """The letters of a filter by place and error class, the biggest groups first."""
     by = (DeadLetter.domain, DeadLetter.resolver, DeadLetter.failure_type)
     count, oldest = func.count(), func.min(DeadLetter.created_at, type_=DeadLetter.created_at.type)
-    query = _matching(which, *by, count, oldest).group_by(*by)
+    query = matching(which, *by, count, oldest).group_by(*by)
     query = query.order_by(count.desc(), oldest, DeadLetter.failure_type).limit(limit)
     return [DeadLetterGroup(*row) for row in session.execute(query)]
 
 
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """How many letters each value would show, with the other filters as they are."""
+
+    status: dict[str, int]
+    domain: dict[str, int]
+    resolver: dict[str, int]
+    error: dict[str, int]
+
+
+def facets(session: Session, which: DeadLetterFilter) -> Facets:
+    """Each facet leaves its own filter out, so that its other values can be chosen; none has a zero."""
+    return Facets(
+        status=_counts(session, DeadLetter.status, replace(which, statuses=())),
+        domain=_counts(session, DeadLetter.domain, replace(which, domain=None)),
+        resolver=_counts(session, DeadLetter.resolver, replace(which, resolver=None)),
+        error=_counts(session, DeadLetter.failure_type, replace(which, error=None)),
+    )
+
+
+def _counts(session: Session, column: Any, which: DeadLetterFilter) -> dict[str, int]:
+    number = func.count()
+    query = matching(which, column, number).where(column.is_not(None)).group_by(column)
+    return {
+        str(value): found
+        for value, found in session.execute(query.order_by(number.desc(), column).limit(200))
+    }
+
+
 def choices(session: Session, column: Any, which: DeadLetterFilter) -> list[str]:
     """What a filter could be set to: the values of one column among the letters of the other filters."""
-    query = _matching(which, column).where(column.is_not(None)).distinct().order_by(column).limit(200)
+    query = matching(which, column).where(column.is_not(None)).distinct().order_by(column).limit(200)
     return list(session.scalars(query))
 
 
@@ -125,7 +194,7 @@ def is_open() -> ColumnElement[bool]:
     return DeadLetter.status.in_(OPEN)
 
 
-def _matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:
+def matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:
     query = select(*columns)
     if which.statuses:
         query = query.where(DeadLetter.status.in_(which.statuses))
@@ -137,4 +206,12 @@ def _matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:
         query = query.where(DeadLetter.failure_type == which.error)
     if which.request_id:
         query = query.where(DeadLetter.request_id == which.request_id)
+    if which.code:
+        query = query.where(DeadLetter.error_code == which.code)
+    if which.assigned_to:
+        query = query.where(DeadLetter.assigned_to == which.assigned_to)
+    if which.unassigned:
+        query = query.where(DeadLetter.assigned_to.is_(None))
+    if which.late:
+        query = query.where(sla.breached(clock.now()))
     return query

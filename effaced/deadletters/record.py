@@ -7,18 +7,17 @@ when something is abandoned.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
+    Row,
     String,
     Table,
     Update,
     bindparam,
-    case,
     insert,
     literal_column,
     or_,
@@ -31,8 +30,11 @@ from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
 from effaced.db import UtcDateTime, is_postgres
+from effaced.deadletters.recommend import Failure as Failure
+from effaced.deadletters.recommend import History, recommend
+from effaced.deadletters.rules import PENDING, REPLAYING, SETTLED, after_failed_replay
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, SubjectKey, new_id
+from effaced.model import DeadLetterDomain, DeadLetterStatus, new_id
 from effaced.notify.notices import (
     AttestationOverdue,
     DeadLetterNotice,
@@ -52,24 +54,6 @@ ATTESTED = "attested"
 SUPERSEDED = "superseded"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Something that ended badly. `error` is a class name, `code` a machine word.
-
-    `entry_id` is what failed: an entry; of a message the delivery. A local execution has the request alone.
-    """
-
-    domain: DeadLetterDomain
-    request_id: UUID | None
-    subject: SubjectKey | None
-    error: str
-    code: str
-    entry_id: UUID | None = None
-    resolver: str | None = None
-    attempts: int = 0
-    operation: OutboxOperation = OutboxOperation.ERASE
-
-
 def record_failures(session: Session, failures: Sequence[Failure]) -> None:
     """Open a dead letter for each failure; one that was being replayed goes back to the people."""
     if not failures:
@@ -79,10 +63,10 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
     rows, opened = [], []
     told: list[Notice] = []
     for failure in failures:
-        letter_id = known.get(_identity(failure.domain, failure.entry_id, failure.request_id))
-        if letter_id is not None:
-            _replay_failed(session, letter_id, failure)
-            told += _notices(failure, letter_id, again=True)
+        earlier = known.get(_identity(failure.domain, failure.entry_id, failure.request_id))
+        if earlier is not None:
+            _failed_again(session, earlier, failure)
+            told += _notices(failure, earlier.id, again=True)
             continue
         letter_id = new_id()
         rows.append(
@@ -96,7 +80,7 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
                 "resolver": failure.resolver,
                 "subject_key_id": failure.subject.key_id if failure.subject else None,
                 "subject_hmac": failure.subject.hmac if failure.subject else None,
-                "status": DeadLetterStatus.PENDING,
+                "status": PENDING,
                 "retry_count": 0,
                 "max_retries": 2,
                 "recommended_action": recommend(failure),
@@ -127,41 +111,26 @@ def record_recoveries(
     entry_ids: Collection[UUID],
     *,
     resolution: str = REPLAYED,
+    by: str | None = None,
 ) -> None:
-    """The work behind these letters has ended well after all: they are resolved."""
+    """The work behind these letters has ended well after all: they are resolved, on whose word if any."""
     statement = _recovering(is_postgres(session), tuple(domains))
-    values = {"how": resolution, "now": clock.now(), **as_ids(session, entry_ids)}
+    values = {"how": resolution, "by": by, "now": clock.now(), **as_ids(session, entry_ids)}
     run(session, statement, values)
 
 
 @cache
 def _recovering(postgres: bool, domains: tuple[DeadLetterDomain, ...]) -> Update:
     # Every flush with a success in it asks this.
-    how, now = bindparam("how", type_=String()), bindparam("now", type_=UtcDateTime())
-    return _resolving(domains, among_ids(_letters.c.entry_id, postgres=postgres), how, now)
+    how, by = bindparam("how", type_=String()), bindparam("by", type_=String())
+    now = bindparam("now", type_=UtcDateTime())
+    return _resolving(domains, among_ids(_letters.c.entry_id, postgres=postgres), how, by, now)
 
 
 def record_execution_recovery(session: Session, request_id: UUID, *, resolution: str = REPLAYED) -> None:
     """The local execution of this request has succeeded after all, or is not needed any more."""
     mine = _letters.c.request_id == request_id
-    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, clock.now()))
-
-
-def recommend(failure: Failure) -> str:
-    """What a person should try first."""
-    if failure.domain is DeadLetterDomain.VERIFICATION:
-        return "check_with_vendor"
-    if failure.domain is DeadLetterDomain.LOCAL_EXECUTION:
-        return "fix_and_requeue"
-    if failure.operation is OutboxOperation.RECTIFY:
-        return "reissue"  # its corrections are gone: trying again would do nothing and report success
-    if failure.domain is DeadLetterDomain.ATTESTATION:
-        return "do_by_hand_and_attest"
-    if failure.domain is DeadLetterDomain.MESSAGE:
-        return "requeue_when_it_answers"
-    if failure.code in {"attempts_exhausted", "max_age"}:
-        return "requeue_when_vendor_is_back"
-    return "fix_and_requeue"
+    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, None, clock.now()))
 
 
 # Of a message that can't be delivered no message is sent: that one could not be delivered either.
@@ -191,20 +160,19 @@ def _notices(failure: Failure, letter_id: UUID, *, again: bool) -> list[Notice]:
     ]
 
 
-_SETTLED = (DeadLetterStatus.RESOLVED, DeadLetterStatus.ARCHIVED, DeadLetterStatus.REJECTED)
-
-
 def _resolving(
-    domains: Collection[DeadLetterDomain], which: ColumnElement[bool], how: Any, now: Any
+    domains: Collection[DeadLetterDomain], which: ColumnElement[bool], how: Any, by: Any, now: Any
 ) -> Update:
     return (
         update(_letters)
         .where(
             _letters.c.domain.in_([literal_column(f"'{each}'") for each in domains]),
             which,
-            _letters.c.status.not_in([literal_column(f"'{each}'") for each in _SETTLED]),
+            _letters.c.status.not_in([literal_column(f"'{each}'") for each in SETTLED]),
         )
-        .values(status=DeadLetterStatus.RESOLVED, resolution=how, resolved_at=now, updated_at=now)
+        .values(
+            status=DeadLetterStatus.RESOLVED, resolution=how, resolved_by=by, resolved_at=now, updated_at=now
+        )
     )
 
 
@@ -221,11 +189,21 @@ def _identity(
 
 def _existing(
     session: Session, failures: Sequence[Failure]
-) -> dict[tuple[DeadLetterDomain, UUID | None], UUID]:
+) -> dict[tuple[DeadLetterDomain, UUID | None], Row[*tuple[Any, ...]]]:
     entries = [failure.entry_id for failure in failures if failure.entry_id]
     requests = [each.request_id for each in failures if each.request_id and not each.entry_id]
     found = session.execute(
-        select(DeadLetter.id, DeadLetter.domain, DeadLetter.entry_id, DeadLetter.request_id)
+        select(
+            DeadLetter.id,
+            DeadLetter.domain,
+            DeadLetter.entry_id,
+            DeadLetter.request_id,
+            DeadLetter.status,
+            DeadLetter.failure_type,
+            DeadLetter.retry_count,
+            DeadLetter.max_retries,
+            DeadLetter.marks,
+        )
         .where(
             or_(
                 DeadLetter.entry_id.in_(entries),
@@ -235,25 +213,32 @@ def _existing(
         .order_by(DeadLetter.id)
         .with_for_update()
     )
-    return {_identity(row.domain, row.entry_id, row.request_id): row.id for row in found}
+    return {_identity(row.domain, row.entry_id, row.request_id): row for row in found}
 
 
-def _replay_failed(session: Session, letter_id: UUID, failure: Failure) -> None:
-    at_cap = DeadLetter.retry_count >= DeadLetter.max_retries
+def _failed_again(session: Session, earlier: Row[*tuple[Any, ...]], failure: Failure) -> None:
+    """The letter that there is goes back to the people, with what has been tried in its marks."""
+    marks = dict(earlier.marks or {})
+    if earlier.status is REPLAYING:
+        marks["failed_replays"] = marks.get("failed_replays", 0) + 1
+        same = failure.error == earlier.failure_type
+        marks["same_error"] = marks.get("same_error", 0) + 1 if same else 0
+    history = History(marks.get("failed_replays", 0), marks.get("same_error", 0))
     session.execute(
         update(DeadLetter)
-        .where(DeadLetter.id == letter_id)
+        .where(DeadLetter.id == earlier.id)
         .values(
-            status=case(
-                (at_cap, DeadLetterStatus.REQUIRES_REVIEW.value), else_=DeadLetterStatus.PENDING.value
-            ),
+            status=after_failed_replay(earlier.retry_count, earlier.max_retries),
             domain=failure.domain,
             failure_type=failure.error,
             error_code=failure.code,
-            recommended_action=recommend(failure),
+            recommended_action=recommend(failure, history),
             context={"attempts": failure.attempts},
+            marks=marks,
             resolved_at=None,
+            resolved_by=None,
             resolution="",
+            archived_at=None,
             updated_at=clock.now(),
         )
     )

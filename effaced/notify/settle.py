@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import insert, select, update
@@ -97,10 +97,12 @@ def settle(session: Session, claimed: Claimed, outcome: Outcome, rules: Rules) -
     return True
 
 
-def requeue(session: Session, ids: Iterable[UUID]) -> list[tuple[UUID, str]]:
+def requeue(
+    session: Session, ids: Iterable[UUID], gates: Mapping[UUID, datetime] | None = None
+) -> list[tuple[UUID, str]]:
     """Give undeliverable ones another full set of attempts; the message and the target of each.
 
-    Others are skipped: asking twice is fine.
+    Others are skipped: asking twice is fine. `gates` says of some that they wait a while.
     """
     locked = session.scalars(
         select(Delivery.id)
@@ -113,9 +115,13 @@ def requeue(session: Session, ids: Iterable[UUID]) -> list[tuple[UUID, str]]:
         update(Delivery)
         .where(Delivery.id.in_(list(locked)))
         .values(status=DeliveryStatus.PENDING, attempts=0, gate=now, aging_since=now, ended_at=None)
-        .returning(Delivery.message_id, Delivery.target)
-    )
-    return [(row.message_id, row.target) for row in flipped]
+        .returning(Delivery.id, Delivery.message_id, Delivery.target)
+    ).all()
+    for each in flipped:
+        if gates and each.id in gates:
+            at = gates[each.id]
+            session.execute(update(Delivery).where(Delivery.id == each.id).values(gate=at, aging_since=at))
+    return [(each.message_id, each.target) for each in flipped]
 
 
 def _end(claimed: Claimed, outcome: Outcome, rules: Rules, wait: timedelta) -> str | None:

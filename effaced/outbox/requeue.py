@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -18,6 +19,7 @@ from effaced.errors import ConfigurationError
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import OutboxRow
+from effaced.sql import update_rows
 
 _TRAIL = DatabaseAuditSink()
 
@@ -29,11 +31,14 @@ def requeue(
     actor: str,
     note: NoteRef | None = None,
     audit: AuditSink = _TRAIL,
+    gates: Mapping[UUID, datetime] | None = None,
 ) -> list[Entry]:
     """Put those of the entries that are abandoned back into the queue, and say so in the trail.
 
     Others are skipped: asking twice is fine. Refuses, before anything changes, when one of them is a
     rectification: its corrections are gone, so trying again would do nothing and report success.
+    `gates` says of some that they wait a while, and their time begins then: a vendor that has just come back
+    is not to be flooded.
     """
     abandoned = [
         as_entry(row)
@@ -85,5 +90,12 @@ def requeue(
         .returning(*COLUMNS)
     )
     entries = [as_entry(row) for row in flipped]
+    later = [each.entry_id for each in entries if each.entry_id in (gates or {})]
+    if gates and later:
+        update_rows(
+            session,
+            OutboxRow,
+            [{"entry_id": each, "gate": gates[each], "aging_since": gates[each]} for each in later],
+        )
     ring_after_commit(session, {entry.resolver for entry in entries})
     return entries

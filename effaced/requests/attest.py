@@ -80,7 +80,7 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
     completed = count_down(session, Counter([(entry.request_id, entry.operation)]))
     complete(session, completed, {entry.request_id: entry.subject}, complete_operations)
     domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
-    record_recoveries(session, domains, [entry_id], resolution=ATTESTED)
+    record_recoveries(session, domains, [entry_id], resolution=ATTESTED, by=actor)
     return entry
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Row, and_, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
@@ -14,21 +16,34 @@ from effaced.audit.append import append_one
 from effaced.audit.events import BulkRequeued, ExecutionRequeued, MessageRequeued, ReadBackRequested
 from effaced.audit.notes import NoteRef, noted, write_note
 from effaced.crypto import Keyring
-from effaced.deadletters.acquire import Acquired, acquire_for_replay, statuses
+from effaced.deadletters.acquire import Acquired, acquire_by_person, statuses
+from effaced.deadletters.rules import OPEN, PENDING, REQUIRES_REVIEW
 from effaced.deadletters.tables import DeadLetter
 from effaced.doorbell import ring_after_commit
 from effaced.errors import Conflict, NotFound, Problem, Refused
-from effaced.model import DeadLetterDomain, OutboxOperation, RequestStatus, SubjectKey
+from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, RequestStatus, SubjectKey
 from effaced.notify.settle import requeue as requeue_deliveries
 from effaced.notify.tables import Delivery
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
-from effaced.requests.execute import Executor
 from effaced.requests.tables import Request
 from effaced.saga.readback import ask_for_read_back
+from effaced.sql import among
 
 MOST = 500
-_REISSUE = "can't be tried again: its corrections are gone; send the correction again"
+REQUEUED = "requeued"
+# What is said of a letter that was chosen, by the code that is kept.
+SAID = {
+    REQUEUED: "is tried again",
+    "reissue": "can't be tried again: its corrections are gone; send the correction again",
+    "needs_force": "has used up its tries; force it if the cause is mended",
+    "not_linked": "has nothing behind it that could be tried again",
+    "reference_gone": "can't be tried again: the reference to the person is gone",
+    "not_approved": "can't be tried again: its request is not waiting to be executed",
+    "failed": "could not be requeued; the log says why",
+    "unknown": "does not exist",
+}
+_ALREADY = "already_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,49 +52,118 @@ class RedriveResult:
 
     dead_letter_id: UUID
     requeued: bool
-    why: str
+    code: str
+
+    @property
+    def why(self) -> str:
+        return said(self.code)
+
+
+def said(code: str) -> str:
+    """What became of a letter, for people."""
+    return SAID.get(code) or f"is already {code.removeprefix(_ALREADY)}"
+
+
+@dataclass(slots=True)
+class Pace:
+    """Moments for one call after the other, so many a second."""
+
+    per_second: float | None
+    at: datetime = field(default_factory=clock.now)
+
+    def next(self) -> datetime | None:
+        if self.per_second is None:
+            return None
+        now, self.at = self.at, self.at + timedelta(seconds=1 / self.per_second)
+        return now
 
 
 def redrive(
-    session: Session, executor: Executor, ids: Sequence[UUID], *, actor: str, reason: str
+    session: Session,
+    keyring: Keyring,
+    ids: Sequence[UUID],
+    *,
+    actor: str,
+    reason: str,
+    force: bool = False,
 ) -> list[RedriveResult]:
     """Try again what is behind these dead letters. Those that somebody else took are left alone.
 
-    Refuses more than 500 at once: a longer list is better narrowed by a filter first.
+    `force` also takes those whose tries are used up. Refuses more than 500 at once: for a longer list there
+    is `redrive_set`.
     """
     ids = list(dict.fromkeys(ids))
     if not 1 <= len(ids) <= MOST:
         said = "choose at least one" if not ids else f"choose at most {MOST} at once"
         raise Refused(f"Requeue: {said}.", problems=[Problem("ids", said)])
-    note = write_note(session, executor.keyring, reason, author=actor)
+    note = write_note(session, keyring, reason, author=actor)
+    results = replay(session, ids, actor=actor, note=note, force=force)
+    requeued = sum(each.requeued for each in results)
+    append_one(session, BulkRequeued(chosen=len(ids), requeued=requeued, **noted(note)), actor=actor)
+    return results
+
+
+def replay(
+    session: Session,
+    ids: Sequence[UUID],
+    *,
+    actor: str,
+    note: NoteRef,
+    force: bool = False,
+    pace: Pace | None = None,
+) -> list[RedriveResult]:
+    """Take these letters and put what is behind them back to work, each at its moment of the pace."""
     _lock_in_order(session, ids)
-    gone = _without_corrections(session, ids)
-    acquired = acquire_for_replay(session, [each for each in ids if each not in gone])
-    _external_calls(session, acquired, actor, note)
-    _read_backs(session, acquired, actor, note)
-    _local_executions(session, acquired, actor, note)
-    _messages(session, acquired, actor, note)
-    append_one(
-        session,
-        BulkRequeued(chosen=len(ids), requeued=len(acquired), note_id=note.note_id, note_hmac=note.note_hmac),
-        actor=actor,
-    )
+    hopeless = _hopeless(session, ids)
+    acquired = acquire_by_person(session, [each for each in ids if each not in hopeless], force=force)
+    letters = [_Replayed(acquired[each], pace.next() if pace else None) for each in ids if each in acquired]
+    _external_calls(session, letters, actor, note)
+    _read_backs(session, letters, actor, note)
+    _local_executions(session, letters, actor, note)
+    _messages(session, letters, actor, note)
     found = statuses(session, ids)
     return [
-        RedriveResult(each, each in acquired, _REISSUE if each in gone else _why(each, acquired, found))
+        RedriveResult(each, each in acquired, hopeless.get(each) or _code(each, acquired, found))
         for each in ids
     ]
 
 
-def _without_corrections(session: Session, ids: Sequence[UUID]) -> set[UUID]:
-    """Letters of corrections: the values went with the end, so trying again would correct nothing."""
-    return set(
-        session.scalars(
-            select(DeadLetter.id)
-            .join(OutboxRow, OutboxRow.entry_id == DeadLetter.entry_id)
-            .where(DeadLetter.id.in_(ids), OutboxRow.operation == OutboxOperation.RECTIFY)
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    """A letter that is ours, and when its work may begin; at once, if nothing is said."""
+
+    letter: Acquired
+    at: datetime | None
+
+
+def _hopeless(session: Session, ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Letters that another try can do nothing for, and why."""
+    found = session.execute(
+        select(
+            DeadLetter.id,
+            DeadLetter.domain,
+            DeadLetter.entry_id,
+            DeadLetter.status,
+            OutboxRow.operation,
+            and_(OutboxRow.verification.is_not(None), OutboxRow.ref_sealed.is_not(None)).label("readable"),
+            Request.status.label("request_status"),
         )
+        .outerjoin(OutboxRow, OutboxRow.entry_id == DeadLetter.entry_id)
+        .outerjoin(Request, Request.id == DeadLetter.request_id)
+        .where(among(session, DeadLetter.id, ids), DeadLetter.status.in_(OPEN))
     )
+    return {row.id: why for row in found if (why := _against(row)) is not None}
+
+
+def _against(letter: Row[*tuple[Any, ...]]) -> str | None:
+    if letter.domain is DeadLetterDomain.LOCAL_EXECUTION:
+        return None if letter.request_status is RequestStatus.APPROVED else "not_approved"
+    if letter.entry_id is None:
+        return "not_linked"
+    if letter.domain is DeadLetterDomain.VERIFICATION:
+        return None if letter.readable else "reference_gone"
+    # The values went with the end, so trying again would correct nothing.
+    return "reissue" if letter.operation is OutboxOperation.RECTIFY else None
 
 
 def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> str:
@@ -100,7 +184,7 @@ def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, 
             DeadLetter.entry_id == entry_id, DeadLetter.domain == DeadLetterDomain.VERIFICATION
         )
     ).all()
-    acquire_for_replay(session, letters)
+    acquire_by_person(session, letters, force=True)
     append_one(
         session,
         ReadBackRequested(resolver=resolver, **noted(note)),
@@ -126,56 +210,57 @@ def _lock_in_order(session: Session, ids: Sequence[UUID]) -> None:
         session.execute(select(column).where(column.in_(wanted)).order_by(column).with_for_update())
 
 
-def _of(acquired: dict[UUID, Acquired], domain: DeadLetterDomain) -> list[Acquired]:
-    return [letter for letter in acquired.values() if letter.domain is domain]
+def _of(letters: Sequence[_Replayed], *domains: DeadLetterDomain) -> list[_Replayed]:
+    return [each for each in letters if each.letter.domain in domains]
 
 
-def _external_calls(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
-    letters = [
-        *_of(acquired, DeadLetterDomain.EXTERNAL_CALL),
-        *_of(acquired, DeadLetterDomain.ATTESTATION),
-    ]
-    requeue(session, [letter.entry_id for letter in letters if letter.entry_id], actor=actor, note=note)
+def _gates(letters: Sequence[_Replayed]) -> dict[UUID, datetime]:
+    return {each.letter.entry_id: each.at for each in letters if each.letter.entry_id and each.at}
 
 
-def _read_backs(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
-    for letter in _of(acquired, DeadLetterDomain.VERIFICATION):
-        resolver = ask_for_read_back(session, letter.entry_id)
+def _external_calls(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
+    mine = _of(letters, DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
+    ids = [each.letter.entry_id for each in mine if each.letter.entry_id]
+    requeue(session, ids, actor=actor, note=note, gates=_gates(mine))
+
+
+def _read_backs(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
+    for each in _of(letters, DeadLetterDomain.VERIFICATION):
+        resolver = ask_for_read_back(session, each.letter.entry_id, at=each.at)
         if resolver is None:
             continue
         ring_after_commit(session, {resolver})
-        request = session.get_one(Request, letter.request_id)
+        request = session.get_one(Request, each.letter.request_id)
         append_one(
             session,
-            ReadBackRequested(resolver=resolver, note_id=note.note_id, note_hmac=note.note_hmac),
+            ReadBackRequested(resolver=resolver, **noted(note)),
             actor=actor,
             request_id=request.id,
-            entry_id=letter.entry_id,
+            entry_id=each.letter.entry_id,
             subject=request.subject,
         )
 
 
-def _local_executions(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
-    for letter in _of(acquired, DeadLetterDomain.LOCAL_EXECUTION):
-        request = session.get_one(Request, letter.request_id)
-        if request.status is RequestStatus.APPROVED:
-            request.execute_at, request.execute_attempts = clock.now(), 0
-        event = ExecutionRequeued(note_id=note.note_id, note_hmac=note.note_hmac)
+def _local_executions(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
+    for each in _of(letters, DeadLetterDomain.LOCAL_EXECUTION):
+        request = session.get_one(Request, each.letter.request_id)
+        request.execute_at, request.execute_attempts = each.at or clock.now(), 0
+        event = ExecutionRequeued(**noted(note))
         append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
 
 
-def _messages(session: Session, acquired: dict[UUID, Acquired], actor: str, note: NoteRef) -> None:
-    letters = _of(acquired, DeadLetterDomain.MESSAGE)
-    for message_id, target in requeue_deliveries(
-        session, [each.entry_id for each in letters if each.entry_id]
-    ):
-        event = MessageRequeued(
-            message_id=message_id, target=target, note_id=note.note_id, note_hmac=note.note_hmac
-        )
+def _messages(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
+    mine = _of(letters, DeadLetterDomain.MESSAGE)
+    ids = [each.letter.entry_id for each in mine if each.letter.entry_id]
+    for message_id, target in requeue_deliveries(session, ids, _gates(mine)):
+        event = MessageRequeued(message_id=message_id, target=target, **noted(note))
         append_one(session, event, actor=actor)
 
 
-def _why(each: UUID, acquired: dict[UUID, Acquired], found: Mapping[UUID, object]) -> str:
+def _code(each: UUID, acquired: Mapping[UUID, object], found: Mapping[UUID, DeadLetterStatus]) -> str:
     if each in acquired:
-        return "is tried again"
-    return f"is already {found[each]}" if each in found else "does not exist"
+        return REQUEUED
+    if each not in found:
+        return "unknown"
+    status = found[each]
+    return "needs_force" if status in (PENDING, REQUIRES_REVIEW) else f"{_ALREADY}{status.value}"

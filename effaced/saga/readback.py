@@ -70,7 +70,7 @@ def _failure(entry: Entry, error: str, code: str) -> Failure:
     )
 
 
-def ask_for_read_back(session: Session, entry_id: object) -> str | None:
+def ask_for_read_back(session: Session, entry_id: object, *, at: datetime | None = None) -> str | None:
     """Have an entry erased and read back once more; its resolver, or None if there is nothing to read."""
     return session.execute(
         update(OutboxRow)
@@ -81,7 +81,7 @@ def ask_for_read_back(session: Session, entry_id: object) -> str | None:
         )
         .values(
             verification=Verification.DUE,
-            verify_due_at=clock.now(),
+            verify_due_at=at or clock.now(),
             last_attempt_at=clock.now(),
             crashes=0,
         )

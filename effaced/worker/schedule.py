@@ -42,6 +42,7 @@ class Scheduler:
     def tick(self) -> None:
         """One sweep. What fails is logged and tried again at the next."""
         self._try("execute_due", lambda: self._runtime.executor.execute_due())
+        self._try("redrives", self._redrives)
         self._try("sweep", self._sweep)
         self._try("messages", self._messages)
         if clock.monotonic() >= self._count_at:
@@ -50,6 +51,9 @@ class Scheduler:
         if clock.monotonic() >= self._tidy_at:
             self._tidy_at = clock.monotonic() + _TIDY_EVERY
             self._try("tidy", self._runtime.tidy)
+
+    def _redrives(self) -> None:
+        self._runtime.advance_redrives()
 
     def _messages(self) -> None:
         if self._runtime.deliverer().is_due():

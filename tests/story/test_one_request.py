@@ -113,7 +113,7 @@ def test_what_was_approved_and_not_executed_is_executed_by_others(
         with shop.db.begin() as session:
             session.execute(text(allow_changes(session)))
             runtime = shop.runtime()
-            redrive(session, runtime.executor, shop.letters(), actor="cli", reason="rule removed")
+            redrive(session, runtime.keyring, shop.letters(), actor="cli", reason="rule removed")
         if how == "drain":
             assert shop.start("drain").wait(60) == 0
         eventually(lambda: shop.requests()[refused] != "approved", "the refused one to be executed")

@@ -35,7 +35,7 @@ def office(stuck: Town, tmp_path_factory: pytest.TempPathFactory) -> Office:
 def requeue(office: Office, town: Town) -> list[bool]:
     ids = [letter.id for letter in town.letters()]
     with town.db.begin() as session:
-        results = redrive(session, office.executor, ids, actor="cli", reason="the receiver is back")
+        results = redrive(session, office.keyring, ids, actor="cli", reason="the receiver is back")
     return [each.requeued for each in results]
 
 

@@ -73,7 +73,7 @@ def test_a_local_execution_that_failed_and_its_second_failure(
     approve_and_execute(office.executor, asked.id, by=office.olga.id, reason="checked")
     assert kinds(town) == ["execution.failed"]
     with db.begin() as session:
-        redrive(session, office.executor, [town.letters()[0].id], actor="cli", reason="once more")
+        redrive(session, office.keyring, [town.letters()[0].id], actor="cli", reason="once more")
     office.executor.execute_due()
     first, second = town.messages()
     assert (first.payload["again"], second.payload["again"]) == (False, True)

@@ -160,7 +160,7 @@ class TestFailure:
         office.mend_execution()
         (letter,) = office.letters()
         with office.db.begin() as session:
-            results = redrive(session, office.executor, [letter.id], actor="officer:1", reason="rule removed")
+            results = redrive(session, office.keyring, [letter.id], actor="officer:1", reason="rule removed")
         assert [result.requeued for result in results] == [True]
         assert office.executor.execute_due() == 1
         assert office.people() == [2]
@@ -244,7 +244,7 @@ class TestRedrive:
         self.abandoned(office)
         (letter,) = office.letters()
         with office.db.begin() as session:
-            redrive(session, office.executor, [letter.id], actor="officer:1", reason="registered again")
+            redrive(session, office.keyring, [letter.id], actor="officer:1", reason="registered again")
         assert [entry.status for entry in office.entries()] == [OutboxStatus.PENDING]
         assert [letter.status for letter in office.letters()] == [DeadLetterStatus.REPLAYING]
 
@@ -259,7 +259,7 @@ class TestRedrive:
         run(office)
         (letter,) = office.letters()
         with office.db.begin() as session:
-            redrive(session, office.executor, [letter.id], actor="officer:1", reason="ask the vendor")
+            redrive(session, office.keyring, [letter.id], actor="officer:1", reason="ask the vendor")
         assert office.types(request.id)[-1] == "ERASURE_READ_BACK_REQUESTED"
 
     def test_says_for_each_what_became_of_it(self, office: Office) -> None:
@@ -269,7 +269,7 @@ class TestRedrive:
         for expected in (["is tried again", "does not exist"], ["is already replaying", "does not exist"]):
             with office.db.begin() as session:
                 results = redrive(
-                    session, office.executor, [letter.id, stranger], actor="officer:1", reason="x"
+                    session, office.keyring, [letter.id, stranger], actor="officer:1", reason="x"
                 )
             assert [result.why for result in results] == expected
 
@@ -277,5 +277,5 @@ class TestRedrive:
     def test_refuses_none_too_many_and_no_reason(self, office: Office, number: int, reason: str) -> None:
         with pytest.raises(Refused), office.db.begin() as session:
             redrive(
-                session, office.executor, [new_id() for _ in range(number)], actor="officer:1", reason=reason
+                session, office.keyring, [new_id() for _ in range(number)], actor="officer:1", reason=reason
             )

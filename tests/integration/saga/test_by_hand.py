@@ -120,7 +120,7 @@ class TestManual:
             assert letter.status is DeadLetterStatus.PENDING
             with bureau.db.begin() as session:
                 (result,) = redrive(
-                    session, bureau.executor(), [letter.id], actor="officer:7", reason="once more"
+                    session, bureau.keyring, [letter.id], actor="officer:7", reason="once more"
                 )
             assert result.requeued
             assert [each.status for each in bureau.letters()] == [DeadLetterStatus.REPLAYING]
@@ -138,9 +138,7 @@ class TestManual:
         bureau.drain()
         (overdue,) = bureau.letters()
         with bureau.db.begin() as session:
-            redrive(
-                session, bureau.executor(), [overdue.id], actor="officer:7", reason="they have an API now"
-            )
+            redrive(session, bureau.keyring, [overdue.id], actor="officer:7", reason="they have an API now")
         bureau.vendor("crm", Vendor(lambda _: ResolverError("no", code="http_400")))
         bureau.drain()
         (letter,) = bureau.letters()

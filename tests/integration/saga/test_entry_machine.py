@@ -34,7 +34,7 @@ from effaced import clock
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.audit.tables import AuditEvent
 from effaced.db import Database
-from effaced.deadletters.acquire import acquire_for_replay
+from effaced.deadletters.acquire import acquire_by_person
 from effaced.deadletters.record import SUPERSEDED, record_recoveries
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import ConfigurationError, Conflict, ResolverError
@@ -314,7 +314,7 @@ class EntryLife(RuleBasedStateMachine):
         if by_letter:
             with self.db.begin() as session:
                 letters = session.scalars(select(DeadLetter.id).where(DeadLetter.entry_id.in_(ids))).all()
-                acquire_for_replay(session, letters)
+                acquire_by_person(session, letters, force=True)
                 flipped = {each.entry_id for each in requeue(session, ids, actor="officer:1")}
         else:
             flipped = {each.entry_id for each in self.outbox.requeue(ids)}

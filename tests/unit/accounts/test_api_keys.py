@@ -15,6 +15,7 @@ from effaced.accounts.api_keys import (
     revoke_api_key,
     use_is_due,
 )
+from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent
 from effaced.crypto import token_hash
@@ -22,6 +23,7 @@ from effaced.db import Database
 from effaced.errors import Conflict, Refused
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SCOPES = ["requests:read", "requests:write"]
 
 
 def make(db: Database, name: str = "shop", approvals_needed: int = 1) -> tuple[ApiKey, str]:
@@ -85,7 +87,7 @@ def test_the_trail_tells_of_a_key_by_its_id(db: Database) -> None:
     with db.read() as session:
         events = session.scalars(select(AuditEvent).order_by(AuditEvent.id)).all()
     assert [(event.type, event.actor, event.payload) for event in events] == [
-        ("API_KEY_CREATED", "cli", {"api_key_id": str(key.id), "approvals_needed": 0}),
+        ("API_KEY_CREATED", "cli", {"api_key_id": str(key.id), "approvals_needed": 0, "scopes": SCOPES}),
         ("API_KEY_REVOKED", "cli", {"api_key_id": str(key.id)}),
     ]
 
@@ -145,3 +147,35 @@ def test_the_list_has_the_revoked_last(db: Database) -> None:
         revoke_api_key(session, session.get_one(ApiKey, first.id), actor="cli")
     with db.read() as session:
         assert [key.id for key in list_api_keys(session)] == [second.id, first.id]
+
+
+def test_scopes_are_kept_and_told(db: Database) -> None:
+    with db.begin() as session:
+        key, _ = create_api_key(
+            session, name="pager", approvals_needed=1, actor="cli", scopes=["operate:write", "operate:read"]
+        )
+    assert key.scopes == ["operate:read", "operate:write"]
+
+
+@pytest.mark.parametrize("scopes", [[], ["everything"], ["requests:read", "operate"]])
+def test_scopes_that_do_not_exist_are_refused_with_those_that_do(db: Database, scopes: list[str]) -> None:
+    with pytest.raises(Refused) as refused, db.begin() as session:
+        create_api_key(session, name="pager", approvals_needed=1, actor="cli", scopes=scopes)
+    assert [each.where for each in refused.value.problems] == ["scopes"]
+    assert "operate:write" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("stored", "needed", "may"),
+    [
+        (None, "requests:write", True),
+        (None, "operate:read", False),
+        (["requests:write"], "requests:read", True),
+        (["operate:write"], "operate:read", True),
+        (["operate:read"], "operate:write", False),
+        ([], "requests:read", False),
+    ],
+)
+def test_a_key_may_do_what_its_scopes_say(stored: list[str] | None, needed: str, may: bool) -> None:
+    """A key from before there were scopes goes on sending requests, and nothing else."""
+    assert has_scope(stored, Scope(needed)) is may

@@ -1,0 +1,158 @@
+"""Dead letters over HTTP: what failed for good, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, Response, jsonify, request
+
+from effaced.accounts.scopes import Scope
+from effaced.api.arguments import letter_filter, limit_of, number_of, path_id
+from effaced.api.auth import require_key
+from effaced.api.bodies import read_body
+from effaced.api.current import current_runtime
+from effaced.api.letter_bodies import (
+    ArchiveBody,
+    AssignBody,
+    DecideBody,
+    NoteBody,
+    PurgeBody,
+    RequeueBody,
+)
+from effaced.audit.notes import write_note
+from effaced.deadletters import find, tidy
+from effaced.deadletters.assign import add_note, assign, notes_of
+from effaced.deadletters.plain import plain_letter, plain_note
+from effaced.deadletters.purge import count_purgeable, purge
+from effaced.deadletters.read import letter, list_dead_letters
+from effaced.model import DeadLetterStatus
+from effaced.requests.letter_stats import letter_stats
+from effaced.requests.letters import decide_letter
+from effaced.requests.redrive import redrive
+from effaced.requests.redrive_view import plain_result
+
+blueprint = Blueprint("dead_letters", __name__)
+
+
+@blueprint.get("")
+def index() -> Response:
+    """A page of letters, oldest first; without `status` those that wait for a person."""
+    runtime = current_runtime()
+    require_key(runtime.db, Scope.OPERATE_READ)
+    which, limit = letter_filter(request.args, paging=True), limit_of(request.args)
+    with runtime.db.read() as session:
+        page = list_dead_letters(session, which, after=request.args.get("after") or None, limit=limit)
+    return jsonify({"dead_letters": [plain_letter(each) for each in page.items], "next": page.next})
+
+
+@blueprint.get("/stats")
+def stats() -> Response:
+    """Totals, what is late, facets and groups."""
+    runtime = current_runtime()
+    require_key(runtime.db, Scope.OPERATE_READ)
+    which = letter_filter(request.args)
+    with runtime.db.read() as session:
+        return jsonify(letter_stats(session, which))
+
+
+@blueprint.get("/<name>")
+def show(name: str) -> Response:
+    """One letter, with the notes that people made."""
+    runtime = current_runtime()
+    require_key(runtime.db, Scope.OPERATE_READ)
+    return _letter(path_id(name, "dead letter"))
+
+
+@blueprint.post("/<name>/requeue")
+def requeue(name: str) -> Response:
+    """Have it tried again. 200 says whether that was possible, and if not why."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    letter_id, body = path_id(name, "dead letter"), read_body(request, RequeueBody)
+    with runtime.db.begin() as session:
+        letter(session, letter_id)
+        actor = f"api_key:{key.id}"
+        (result,) = redrive(
+            session, runtime.keyring, [letter_id], actor=actor, reason=body.reason, force=body.force
+        )
+    return jsonify(plain_result(result))
+
+
+@blueprint.post("/<name>/decision")
+def decision(name: str) -> Response:
+    """Resolve, reject or give up a letter, or open it again, with a reason."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    letter_id, body = path_id(name, "dead letter"), read_body(request, DecideBody)
+    with runtime.db.begin() as session:
+        to, actor = DeadLetterStatus(body.status), f"api_key:{key.id}"
+        decide_letter(session, runtime.keyring, letter_id, to, actor=actor, reason=body.reason)
+    return _letter(letter_id)
+
+
+@blueprint.put("/<name>/assignee")
+def assignee(name: str) -> Response:
+    """Give a letter to an officer, or with null to nobody."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    letter_id, body = path_id(name, "dead letter"), read_body(request, AssignBody)
+    with runtime.db.begin() as session:
+        officer_id = UUID(body.officer) if body.officer else None
+        assign(session, letter_id, officer_id, actor=f"api_key:{key.id}")
+    return _letter(letter_id)
+
+
+@blueprint.post("/<name>/notes")
+def note(name: str) -> tuple[Response, int]:
+    """Write something down about a letter."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    letter_id, body = path_id(name, "dead letter"), read_body(request, NoteBody)
+    with runtime.db.begin() as session:
+        add_note(session, runtime.keyring, letter_id, body.text, actor=f"api_key:{key.id}")
+    return _letter(letter_id), 201
+
+
+@blueprint.post("/archive")
+def archive() -> Response:
+    """Put letters away that were settled long enough ago, at most 1,000; how many, and how many are left."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    older_than = read_body(request, ArchiveBody).age
+    with runtime.db.begin() as session:
+        archived = tidy.archive_settled(session, older_than=older_than, actor=f"api_key:{key.id}")
+    with runtime.db.read() as session:
+        left = find.count(session, tidy.archivable(older_than))
+    return jsonify({"archived": archived, "left": left})
+
+
+@blueprint.get("/purge")
+def purge_preview() -> Response:
+    """How many a purge with the same age would remove."""
+    runtime = current_runtime()
+    require_key(runtime.db, Scope.OPERATE_READ)
+    days = number_of(request.args, "older_than_days", 0, 36_500)
+    with runtime.db.read() as session:
+        return jsonify({"older_than_days": days, "purgeable": count_purgeable(session, days)})
+
+
+@blueprint.post("/purge")
+def purge_archived() -> Response:
+    """Remove archived letters for good; `expected` has to be what the preview said."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    body, actor = read_body(request, PurgeBody), f"api_key:{key.id}"
+    with runtime.db.begin() as session:
+        body.confirm(count_purgeable(session, body.older_than_days))
+        why = write_note(session, runtime.keyring, body.reason, author=actor)
+        count = purge(session, older_than_days=body.older_than_days, actor=actor, note=why)
+    return jsonify({"purged": count})
+
+
+def _letter(letter_id: UUID) -> Response:
+    runtime = current_runtime()
+    with runtime.db.read() as session:
+        shape: dict[str, Any] = plain_letter(letter(session, letter_id))
+        shape["notes"] = [plain_note(each) for each in notes_of(session, runtime.keyring, letter_id)]
+    return jsonify(shape)

@@ -1,0 +1,422 @@
+"""The repository in one process's memory: for tests, and for applications that keep nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from effaced import clock
+from effaced.crypto import Keyring
+from effaced.deadletters import sla
+from effaced.deadletters.change import STILL_MISSING, status_values
+from effaced.deadletters.context import as_uuid, code, person
+from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
+from effaced.deadletters.interface import FailedOperationRepository
+from effaced.deadletters.letter import Values, as_data, with_details
+from effaced.deadletters.memory_summaries import MemorySummaries
+from effaced.deadletters.rules import (
+    ACTIVE,
+    ARCHIVED,
+    FORCIBLE,
+    OPEN,
+    PENDING,
+    REJECTED,
+    REPLAYING,
+    RESOLVED,
+    SETTLED,
+    TWICE,
+    after_failed_replay,
+    domain_of,
+    not_archived,
+    purge_choice,
+    scarred,
+    status_of,
+)
+from effaced.errors import Conflict
+from effaced.log import get_logger
+from effaced.model import DeadLetterStatus
+
+_log = get_logger(__name__)
+Condition = Callable[[Values], bool]
+
+
+@dataclass(slots=True)
+class Behind:
+    """What stands behind letters, by the id of their entry: work under way, and erasures not made."""
+
+    under_way: set[UUID] = field(default_factory=set)
+    missing: set[UUID] = field(default_factory=set)
+
+
+class InMemoryFailedOperationRepository(FailedOperationRepository):
+    """One lock around everything. `behind` stands for the outbox that this store does not have."""
+
+    def __init__(self, keyring: Keyring, *, behind: Behind | None = None) -> None:
+        super().__init__(keyring)
+        self._behind = behind or Behind()
+        self._letters: dict[UUID, Values] = {}
+        self._notes: dict[UUID, str] = {}
+        self._summaries = MemorySummaries()
+        self._lock = threading.RLock()
+
+    def _keep(self, values: Values) -> None:
+        with self._lock:
+            link = values["entry_id"], values["domain"]
+            if link[0] and any((each["entry_id"], each["domain"]) == link for each in self._letters.values()):
+                raise Conflict(TWICE)
+            self._letters[values["id"]] = values
+
+    def get_by_id(self, id: str) -> FailedOperationData | None:
+        with self._lock:
+            found = self._one(id)
+            return self._out(found) if found else None
+
+    def get_pending_by_domain(self, domain: str, limit: int = 100) -> list[FailedOperationData]:
+        return self.find_by_status(PENDING, domain, limit=limit)
+
+    def get_pending_count_by_domain(self, domain: str) -> int:
+        return self.count(status=PENDING, domain=domain)
+
+    def update_status(
+        self,
+        id: str,
+        status: str,
+        resolution_type: str = "",
+        resolution_note: str = "",
+        resolved_by_id: int | str | None = None,
+        recommended_action: str = "",
+    ) -> bool:
+        to = status_of(status)
+        with self._lock:
+            letter = self._one(id)
+            if letter is None:
+                return False
+            self._change(letter, to, resolution_type, resolution_note, resolved_by_id, recommended_action)
+            return True
+
+    def increment_retry_count(self, id: str) -> bool:
+        with self._lock:
+            letter = self._one(id)
+            if letter is None:
+                return False
+            now = clock.now()
+            letter.update(retry_count=letter["retry_count"] + 1, last_retry_at=now, updated_at=now)
+            return True
+
+    def mark_as_resolved(
+        self,
+        id: str,
+        resolution_type: str,
+        resolution_note: str = "",
+        resolved_by_id: int | str | None = None,
+    ) -> bool:
+        return self.update_status(id, RESOLVED, resolution_type, resolution_note, resolved_by_id)
+
+    def get_expired_operations(self, before_date: datetime, limit: int = 100) -> list[FailedOperationData]:
+        return self._expired(lambda at: at < before_date)[:limit]
+
+    def bulk_update_status(self, ids: list[str], status: str) -> int:
+        to = status_of(status)
+        with self._lock:
+            chosen = {each["id"]: each for id in ids if (each := self._one(id)) is not None}
+            may = [each for each in chosen.values() if to not in SETTLED or not self._missing(each)]
+            for letter in may:
+                letter.update(status_values(to))
+            return len(may)
+
+    def find_by_status(
+        self, status: str, domain: str | None = None, failure_type: str | None = None, limit: int = 100
+    ) -> list[FailedOperationData]:
+        return self._oldest(_matching(status, domain, failure_type), limit)
+
+    def find(
+        self,
+        *,
+        status: str | None = None,
+        domain: str | None = None,
+        failure_type: str | None = None,
+        offset: int = 0,
+        limit: int = 100,
+    ) -> list[FailedOperationData]:
+        found = self._oldest(_matching(status, domain, failure_type))
+        return found[::-1][offset : offset + limit]
+
+    def count(
+        self, *, status: str | None = None, domain: str | None = None, failure_type: str | None = None
+    ) -> int:
+        return len(self._where(_matching(status, domain, failure_type)))
+
+    def count_created_in_window(self, start: datetime, end: datetime) -> int:
+        return len(self._where(lambda each: start <= each["created_at"] <= end))
+
+    def find_replayable(
+        self,
+        max_retries: int,
+        domain: str | None = None,
+        failure_type: str | None = None,
+        limit: int = 100,
+    ) -> list[FailedOperationData]:
+        fits = _matching(PENDING, domain, failure_type)
+        return self._oldest(lambda each: fits(each) and each["retry_count"] < each["max_retries"], limit)
+
+    def find_sla_breached(
+        self, current_time: datetime, sla_thresholds: dict[str, timedelta]
+    ) -> list[FailedOperationData]:
+        return self._oldest(
+            lambda each: (
+                each["status"] in OPEN
+                and sla.is_breached(each["domain"], each["created_at"], current_time, sla_thresholds)
+            )
+        )
+
+    def find_expired(self, current_time: datetime) -> list[FailedOperationData]:
+        return self._expired(lambda at: at <= current_time)
+
+    def get_statistics(self) -> dict[str, Any]:
+        with self._lock:
+            everything, active = list(self._letters.values()), self._where(_is_active)
+            late = self.find_sla_breached(clock.now(), dict(sla.THRESHOLDS))
+        return {
+            "total": len(everything),
+            "active": len(active),
+            "by_status": _counts("status", everything),
+            "by_domain": _counts("domain", active),
+            "by_failure_type": _counts("failure_type", active),
+            "sla_breached": dict(Counter(each.domain for each in late)),
+            "oldest_active_at": min((each["created_at"] for each in active), default=None),
+        }
+
+    def get_facet_counts(
+        self, *, status: str | None = None, domain: str | None = None
+    ) -> dict[str, dict[str, int]]:
+        return {
+            "by_status": _counts("status", self._where(_matching(domain=domain))),
+            "by_domain": _counts("domain", self._where(_matching(status=status))),
+        }
+
+    def try_acquire_for_replay(
+        self, id: str, max_retries: int, force: bool = False
+    ) -> FailedOperationData | None:
+        with self._lock:
+            letter = self._one(id)
+            if letter is None or letter["status"] not in (FORCIBLE if force else (PENDING,)):
+                return None
+            if not force and letter["retry_count"] >= letter["max_retries"]:
+                return None
+            now, count = clock.now(), letter["retry_count"]
+            if force:
+                letter.update(marks=scarred(letter["marks"], count))
+            letter.update(
+                status=REPLAYING,
+                retry_count=1 if force else count + 1,
+                acquired=letter["acquired"] + 1,
+                last_retry_at=now,
+                updated_at=now,
+            )
+            return self._out(letter)
+
+    def complete_replay(
+        self,
+        id: str,
+        success: bool,
+        resolution_type: str = "",
+        note: str = "",
+        resolved_by_id: int | str | None = None,
+        error_details: dict[str, Any] | None = None,
+        *,
+        acquired: int,
+    ) -> bool:
+        with self._lock:
+            letter = self._one(id)
+            if letter is None or (letter["status"], letter["acquired"]) != (REPLAYING, acquired):
+                return False
+            if success:
+                self._change(letter, RESOLVED, resolution_type or "replayed", note, resolved_by_id)
+                return True
+            context = with_details(letter["context"], error_details)
+            to = after_failed_replay(letter["retry_count"], letter["max_retries"])
+            letter.update(status_values(to), context=context)
+            return True
+
+    def release_stale_replaying(self, older_than_minutes: int = 30) -> int:
+        since = clock.now() - timedelta(minutes=older_than_minutes)
+        with self._lock:
+            stale = self._where(
+                lambda each: (
+                    each["status"] is REPLAYING
+                    and each["last_retry_at"] <= since
+                    and each["entry_id"] not in self._behind.under_way
+                )
+            )
+            for letter in stale:
+                to = after_failed_replay(letter["retry_count"], letter["max_retries"])
+                letter.update(status=to, updated_at=clock.now())
+            return len(stale)
+
+    def archive_old_resolved(self, older_than_days: int = 30) -> int:
+        since = clock.now() - timedelta(days=older_than_days)
+        with self._lock:
+            done = self._where(lambda each: self._archivable(each, since))
+            for letter in done:
+                letter.update(status_values(ARCHIVED))
+            return len(done)
+
+    def purge_archived(self, ids: list[str] | None = None, older_than_days: int | None = None) -> int:
+        purge_choice(ids, older_than_days)
+        with self._lock:
+            chosen: list[Values] = []
+            if ids is not None:
+                chosen = [each for id in dict.fromkeys(ids) if (each := self._one(id)) is not None]
+                if others := [each for each in chosen if each["status"] is not ARCHIVED]:
+                    raise not_archived(len(others))
+            elif older_than_days is not None:
+                chosen = self._purgeable(older_than_days)
+            return self._remove(chosen)
+
+    def get_cleanup_stats(self) -> dict[str, Any]:
+        month_ago = clock.now() - timedelta(days=30)
+        with self._lock:
+            return {
+                "total": len(self._letters),
+                "by_status": _counts("status", self._letters.values()),
+                "resolved_older_than_30_days": len(
+                    self._where(lambda each: self._archivable(each, month_ago))
+                ),
+                "archived_older_than_90_days": len(self._purgeable(90)),
+            }
+
+    def count_archived_older_than(self, older_than_days: int) -> int:
+        return len(self._purgeable(older_than_days))
+
+    def count_all(self) -> int:
+        return len(self._where(_is_active))
+
+    def count_by_domain(self, domain: str) -> int:
+        fits = _matching(domain=domain)
+        return len(self._where(lambda each: _is_active(each) and fits(each)))
+
+    def get_oldest_ids(self, count: int, domain: str | None = None) -> list[str]:
+        return [each.id for each in self._oldest(_matching(domain=domain), max(0, count))]
+
+    def delete(self, entry_id: str) -> bool:
+        return self.purge_archived(ids=[entry_id]) == 1
+
+    def evict_oldest(self, count: int, domain: str | None = None) -> int:
+        with self._lock:
+            return self._remove(self._evictable(count, domain))
+
+    def compress_and_evict_oldest(self, count: int, domain: str | None = None) -> int:
+        with self._lock:
+            chosen = self._evictable(count, domain)
+            self._summaries.sum_up(chosen)
+            return self._remove(chosen)
+
+    def store_compressed_entry(self, entry: DLQCompressedEntry) -> bool:
+        with self._lock:
+            return self._summaries.store(entry)
+
+    def get_compressed_entries(
+        self, domain: str | None = None, status: str | None = None, limit: int = 100
+    ) -> list[DLQCompressedEntry]:
+        with self._lock:
+            return self._summaries.find(domain, status)[:limit]
+
+    def get_compressed_summary(self) -> dict[str, Any]:
+        with self._lock:
+            return self._summaries.totals()
+
+    def update_compressed_status(self, entry_id: str, new_status: str) -> bool:
+        with self._lock:
+            return self._summaries.move(entry_id, new_status)
+
+    def _one(self, id: str) -> Values | None:
+        known = as_uuid(id)
+        return self._letters.get(known) if known else None
+
+    def _where(self, fits: Condition) -> list[Values]:
+        with self._lock:
+            found = [each for each in self._letters.values() if fits(each)]
+        return sorted(found, key=lambda each: (each["created_at"], each["id"]))
+
+    def _oldest(self, fits: Condition, limit: int | None = None) -> list[FailedOperationData]:
+        with self._lock:
+            return [self._out(each) for each in self._where(fits)[:limit]]
+
+    def _expired(self, over: Callable[[datetime], bool]) -> list[FailedOperationData]:
+        found = self._oldest(lambda each: each["expires_at"] is not None and over(each["expires_at"]))
+        return sorted(found, key=lambda each: (each.expires_at, UUID(each.id)))
+
+    def _change(
+        self,
+        letter: Values,
+        to: DeadLetterStatus,
+        resolution: str,
+        note: str,
+        by: int | str | None,
+        recommended: str = "",
+    ) -> None:
+        if to in SETTLED and self._missing(letter):
+            raise Conflict(STILL_MISSING)
+        values = status_values(to)
+        if resolution:
+            values["resolution"] = code("resolution_type", resolution, 32)
+        if by is not None and to in SETTLED:
+            values["resolved_by"] = person(by)
+        if recommended:
+            values["recommended_action"] = code("recommended_action", recommended, 32)
+        if note:
+            self._notes[letter["id"]] = note
+        letter.update(values)
+
+    def _missing(self, letter: Values) -> bool:
+        return letter["entry_id"] in self._behind.missing
+
+    def _archivable(self, letter: Values, since: datetime) -> bool:
+        settled = letter["status"] in (RESOLVED, REJECTED) and letter["resolved_at"] <= since
+        return settled and not self._missing(letter)
+
+    def _purgeable(self, older_than_days: int) -> list[Values]:
+        since = clock.now() - timedelta(days=older_than_days)
+        return self._where(lambda each: each["status"] is ARCHIVED and each["archived_at"] <= since)
+
+    def _evictable(self, count: int, domain: str | None) -> list[Values]:
+        chosen = self._where(_matching(ARCHIVED, domain))[: max(0, count)]
+        if len(chosen) < count:
+            unresolved = len(self._where(_is_active))
+            _log.error("dead_letters_not_evicted", asked=count, evicted=len(chosen), unresolved=unresolved)
+        return chosen
+
+    def _remove(self, letters: list[Values]) -> int:
+        for letter in letters:
+            del self._letters[letter["id"]]
+            self._notes.pop(letter["id"], None)
+        return len(letters)
+
+    def _out(self, letter: Values) -> FailedOperationData:
+        return as_data(letter, self._notes.get(letter["id"], ""))
+
+
+def _matching(
+    status: str | None = None, domain: str | None = None, failure_type: str | None = None
+) -> Condition:
+    wanted: dict[str, object] = {}
+    if status is not None:
+        wanted["status"] = status_of(status)
+    if domain is not None:
+        wanted["domain"] = domain_of(domain)
+    if failure_type is not None:
+        wanted["failure_type"] = failure_type
+    return lambda each: all(each[name] == value for name, value in wanted.items())
+
+
+def _is_active(letter: Values) -> bool:
+    return letter["status"] in ACTIVE
+
+
+def _counts(name: str, letters: Iterable[Values]) -> dict[str, int]:
+    return dict(Counter(str(each[name]) for each in letters))

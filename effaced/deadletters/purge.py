@@ -1,0 +1,154 @@
+"""Removing archived letters for good, and summing up what they were. Only archived ones, ever."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Row, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from effaced import clock
+from effaced.audit.append import SYSTEM, Record, append, append_one
+from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
+from effaced.audit.notes import NoteRef, noted
+from effaced.audit.tables import Note
+from effaced.deadletters.change import about
+from effaced.deadletters.rules import ACTIVE, ARCHIVED, BadChoice, not_archived, purge_choice
+from effaced.deadletters.summaries import Group, sum_up
+from effaced.deadletters.tables import DeadLetter
+from effaced.log import get_logger
+from effaced.model import DeadLetterDomain
+from effaced.sql import among
+
+_log = get_logger(__name__)
+_LOT = 1_000
+
+
+def purgeable(older_than_days: int) -> ColumnElement[bool]:
+    """Archived at least that many days ago: what a purge removes, and what its preview counts."""
+    since = clock.now() - timedelta(days=older_than_days)
+    return (DeadLetter.status == ARCHIVED) & (DeadLetter.archived_at <= since)
+
+
+def count_purgeable(session: Session, older_than_days: int) -> int:
+    query = select(func.count()).select_from(DeadLetter).where(purgeable(older_than_days))
+    return session.scalar(query) or 0
+
+
+def purge(
+    session: Session,
+    *,
+    ids: Sequence[UUID] | None = None,
+    older_than_days: int | None = None,
+    actor: str = SYSTEM,
+    note: NoteRef | None = None,
+) -> int:
+    """Remove the chosen letters; how many. Nothing is chosen by saying nothing.
+
+    Refuses, before anything is removed, if one of `ids` is not archived.
+    """
+    purge_choice(ids, older_than_days)
+    if ids is not None:
+        which: ColumnElement[bool] = among(session, DeadLetter.id, ids)
+        others = session.scalars(
+            select(DeadLetter.id).where(which, DeadLetter.status != ARCHIVED).with_for_update()
+        ).all()
+        if others:
+            raise not_archived(len(others))
+    elif older_than_days is not None:
+        which = purgeable(older_than_days)
+    else:
+        return 0
+    total = 0
+    while lot := _lock(session, which, _LOT):
+        total += _remove(session, lot, actor)
+    if total:
+        append_one(session, DeadLettersPurged(count=total, **noted(note)), actor=actor)
+    return total
+
+
+def evict(
+    session: Session,
+    count: int,
+    domain: DeadLetterDomain | None = None,
+    *,
+    compress: bool = False,
+    actor: str = SYSTEM,
+) -> int:
+    """Remove up to `count` of the oldest archived letters; with `compress` a summary of each kind stays.
+
+    Letters that are not archived are never evicted, however full it is: then the alarm rings.
+    """
+    if count < 0:
+        raise BadChoice("The count can't be negative.")
+    which = DeadLetter.status == ARCHIVED
+    if domain is not None:
+        which &= DeadLetter.domain == domain
+    lot = _lock(session, which, count)
+    if compress:
+        sum_up(session, _groups(lot))
+    removed = _remove(session, lot, actor)
+    if removed:
+        append_one(session, DeadLettersPurged(count=removed), actor=actor)
+    if removed < count:
+        kept = session.scalar(select(func.count()).where(DeadLetter.status.in_(ACTIVE))) or 0
+        _log.error("dead_letters_not_evicted", asked=count, evicted=removed, unresolved=kept)
+    return removed
+
+
+def _lock(session: Session, which: ColumnElement[bool], limit: int) -> Sequence[Row[*tuple[Any, ...]]]:
+    return session.execute(
+        select(
+            DeadLetter.id,
+            DeadLetter.domain,
+            DeadLetter.failure_type,
+            DeadLetter.error_code,
+            DeadLetter.entry_id,
+            DeadLetter.request_id,
+            DeadLetter.subject_key_id,
+            DeadLetter.subject_hmac,
+            DeadLetter.created_at,
+        )
+        .where(which, DeadLetter.status == ARCHIVED)
+        .order_by(DeadLetter.created_at, DeadLetter.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+
+
+def _remove(session: Session, letters: Sequence[Row[*tuple[Any, ...]]], actor: str) -> int:
+    if not letters:
+        return 0
+    ids = [letter.id for letter in letters]
+    append(
+        session,
+        [
+            Record(
+                DeadLetterPurged(dead_letter_id=letter.id, domain=letter.domain, error=letter.failure_type),
+                actor=actor,
+                **about(letter),
+            )
+            for letter in letters
+        ],
+    )
+    # What people wrote about a letter goes with it; the trail keeps that something was written.
+    session.execute(update(Note).where(among(session, Note.dead_letter_id, ids)).values(text_sealed=None))
+    gone = session.execute(
+        delete(DeadLetter)
+        .where(among(session, DeadLetter.id, ids), DeadLetter.status == ARCHIVED)
+        .returning(DeadLetter.id)
+    )
+    return len(gone.all())
+
+
+def _groups(letters: Sequence[Row[*tuple[Any, ...]]]) -> list[Group]:
+    kinds: dict[tuple[DeadLetterDomain, str, str], list[Row[*tuple[Any, ...]]]] = defaultdict(list)
+    for letter in letters:
+        kinds[letter.domain, letter.failure_type, letter.error_code].append(letter)
+    return [
+        Group(*kind, len(found), found[0].created_at, found[-1].created_at) for kind, found in kinds.items()
+    ]

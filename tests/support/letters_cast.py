@@ -1,0 +1,92 @@
+"""Vendors that fail, so that there are dead letters to work through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from saga_cast import KEYRING, House, Vendor
+from sqlalchemy import select
+
+from effaced.accounts.officers import create_officer
+from effaced.accounts.tables import Officer
+from effaced.db import Database
+from effaced.deadletters.read import DeadLetterFilter
+from effaced.deadletters.tables import DeadLetter
+from effaced.errors import ResolverError
+from effaced.model import Correction, Role
+from effaced.requests.redrive import RedriveResult, redrive
+from effaced.requests.redrive_set import start_redrive
+from effaced.requests.redrive_view import RedriveView, redrive_results, redrive_view
+
+NO = ResolverError("no", code="http_400")
+
+
+class Post(House):
+    """A house whose `crm` says no until it is mended."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.crm = self.vendor("crm", Vendor(lambda _: NO))
+
+    def fail(self, number: int = 1) -> list[UUID]:
+        """That many abandoned calls, each of a request of its own; the ids of their letters."""
+        known = {letter.id for letter in self.letters()}
+        for n in range(number):
+            self.request(("crm", f"c-{n}"))
+        self.drain()
+        return [letter.id for letter in self.by_age() if letter.id not in known]
+
+    def fail_correction(self) -> UUID:
+        self.request(("crm", "c-1"), corrections=[Correction("name", "Berta")])
+        self.drain()
+        return self.by_age()[-1].id
+
+    def mend(self) -> None:
+        self.crm = self.vendor("crm", Vendor())
+
+    def by_age(self) -> Sequence[DeadLetter]:
+        with self.db.read() as session:
+            return session.scalars(select(DeadLetter).order_by(DeadLetter.created_at, DeadLetter.id)).all()
+
+    def letter(self, letter_id: UUID) -> DeadLetter:
+        with self.db.read() as session:
+            return session.get_one(DeadLetter, letter_id)
+
+    def statuses(self) -> list[str]:
+        return [letter.status.value for letter in self.by_age()]
+
+    def requeue(self, *ids: UUID, force: bool = False) -> list[RedriveResult]:
+        with self.db.begin() as session:
+            return redrive(session, KEYRING, ids, actor="officer:7", reason="mended", force=force)
+
+    def start(self, which: DeadLetterFilter | None = None, **options: object) -> UUID:
+        with self.db.begin() as session:
+            return start_redrive(
+                session,
+                KEYRING,
+                which or DeadLetterFilter(),
+                actor="officer:7",
+                reason="they are back",
+                **options,  # type: ignore[arg-type]
+            )
+
+    def view(self, redrive_id: UUID) -> RedriveView:
+        with self.db.read() as session:
+            return redrive_view(session, redrive_id)
+
+    def results(self, redrive_id: UUID) -> dict[UUID, str]:
+        with self.db.read() as session:
+            page = redrive_results(session, redrive_id, limit=1_000)
+        return {each.dead_letter_id: each.code for each in page.items}
+
+    def officer(self, name: str = "olga", role: Role = Role.OFFICER) -> Officer:
+        with self.db.begin() as session:
+            return create_officer(
+                session,
+                email=f"{name}@office.example",
+                name=name,
+                role=role,
+                password="a-long-enough-password",
+                actor="cli",
+            )
