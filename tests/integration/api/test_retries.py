@@ -13,6 +13,8 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from effaced import clock
+from effaced.accounts.scopes import Scope
+from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent, Note
 from effaced.model import AttemptOutcome, RequestStatus
 from effaced.requests.housekeeping import forget_policies_of_closed
@@ -23,6 +25,32 @@ from .conftest import Api
 
 GLOBAL, CRM = "/api/v1/retries/policies/global", "/api/v1/retries/policies/resolvers/crm"
 HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def operates(api: Api) -> None:
+    """The key may do everything; what it may not without a scope is shown below."""
+    with api.runtime.db.begin() as session:
+        session.get_one(ApiKey, api.key.id).scopes = list(Scope)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "needed"),
+    [
+        ("GET", GLOBAL, "operate:read"),
+        ("PUT", GLOBAL, "operate:write"),
+        ("DELETE", CRM, "operate:write"),
+        ("POST", f"{CRM}/undo", "operate:write"),
+        ("GET", "/api/v1/retries/summary", "operate:read"),
+        ("GET", "/api/v1/retries/timeseries", "operate:read"),
+    ],
+)
+def test_a_key_without_the_scope_is_told_which(api: Api, method: str, path: str, needed: str) -> None:
+    with api.runtime.db.begin() as session:
+        session.get_one(ApiKey, api.key.id).scopes = ["requests:read", "requests:write"]
+    answer = send(api, method, path, {"policy": {"max_attempts": 3}} if method == "PUT" else None)
+    assert answer.status_code == 403
+    assert answer.get_json()["errors"] == [{"field": "Authorization", "message": f"needs the scope {needed}"}]
 
 
 def send(api: Api, method: str, path: str, body: Any = None) -> TestResponse:
@@ -198,11 +226,10 @@ class TestFigures:
 
 
 def test_a_change_over_http_is_seen_by_another_process_of_the_web(
-    make_api: Callable[..., Api], make_runtime: Callable[..., Any], migrated_url: str
+    api: Api, make_runtime: Callable[..., Any], migrated_url: str
 ) -> None:
     from effaced.app import create_app
 
-    api = make_api(migrated_url)
     put(api, CRM, max_attempts=12)
     other = create_app(make_runtime(migrated_url))
     found = other.test_client().get(CRM, headers=api.headers()).get_json()
