@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.codec import NAMES, as_columns, from_columns
-from effaced.breakers.model import BreakerState, CircuitBreakerStateData
+from effaced.breakers.model import BreakerState, CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.tables import breakers
 from effaced.db import Database, is_postgres
@@ -64,7 +65,7 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         if self._session is not None:
             yield self._session
         else:
-            with self._db.read() as session:
+            with _answering(), self._db.read() as session:
                 yield session
 
     @contextmanager
@@ -72,8 +73,17 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         if self._session is not None:
             yield self._session
         else:
-            with self._db.begin() as session:
+            with _answering(), self._db.begin() as session:
                 yield session
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """A lock that does not come free, or a connection that is gone, is no reason to end a runner."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise StoreUnavailable(error) from error
 
 
 def _named(names: Collection[str]) -> Select[Any]:

@@ -1,4 +1,4 @@
-"""Redis really stops, forgets everything and starts again: under the layered store nothing falls to closed."""
+"""Redis really stops, forgets all and starts again: under the layered store nothing falls to closed."""
 
 from __future__ import annotations
 
