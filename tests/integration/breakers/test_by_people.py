@@ -118,6 +118,17 @@ class TestMoves:
         assert (BreakerState.OPEN, NOON + seconds(90)) == (found.state, found.retry_at)
 
 
+def test_a_trial_that_starts_in_a_transaction_is_undone_with_it(calls: BreakerRegistry, db: Database) -> None:
+    calls.repository.update_state(CRM, "open")
+    with db.sessions() as session:
+        assert calls.within(session).admit("crm").granted == 1
+        session.rollback()
+    assert calls.current_state(resolver="crm") is BreakerState.OPEN
+    with db.begin() as session:
+        assert calls.within(session).admit("crm").granted == 1
+    assert calls.admit("crm").granted == 0
+
+
 class TestPeople:
     def test_a_pin_to_open_is_a_row_and_an_event_with_its_note(
         self, calls: BreakerRegistry, db: Database, heard: Heard
