@@ -302,6 +302,28 @@ def test_memory_is_compared_with_redis_again_after_a_while(fleet: Fleet) -> None
     eventually(lambda: one.calls.admit("crm").granted == 0, "the news to arrive")
 
 
+def test_one_thread_waits_for_a_redis_that_hangs_and_the_others_go_by_memory(fleet: Fleet) -> None:
+    one = fleet.process(refresh_ms=10, retry_s=0.2)
+    one.calls.admit("crm")
+    looks: list[int] = []
+    over: list[bool] = []
+
+    def work() -> None:
+        while not over:
+            looks.append(one.calls.admit("crm").granted)
+
+    connect(fleet.redis.url).client_pause(60_000)  # longer than anybody waits for an answer
+    threads, began = [Thread(target=work) for _ in range(4)], clock.monotonic()
+    for thread in threads:
+        thread.start()
+    eventually(lambda: len(looks) > 1_000, "calls to be let in")
+    assert clock.monotonic() - began < 2, "all of them have waited for it"
+    over.append(True)
+    for thread in threads:
+        thread.join(30)
+    assert set(looks) == {1}
+
+
 def test_many_threads_go_on_while_redis_stops_and_starts(fleet: Fleet) -> None:
     one = fleet.process(refresh_ms=1, retry_s=0.01)
     one.fail("open")
