@@ -8,7 +8,6 @@ import sys
 import threading
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -280,7 +279,7 @@ class TestCrash:
             if is_postgres(session):
                 session.execute(
                     text(
-                        "CREATE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS "
+                        "CREATE OR REPLACE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS "
                         "$$ BEGIN RAISE EXCEPTION 'stays'; END $$"
                     )
                 )
@@ -299,14 +298,15 @@ class TestCrash:
                 )
 
     def test_of_the_process_in_the_middle_is_gone_on_with_and_nothing_is_done_twice(
-        self, postgres_post: Post, migrated_postgres_url: str, tmp_path: Path
+        self, postgres_post: Post
     ) -> None:
         """Killed between and inside its steps; another process finishes, one event per entry."""
         post = postgres_post
         ids = post.fail(40)
         redrive_id = post.start(per_second=None)
+        url = post.db.engine.url.render_as_string(hide_password=False)
         process = subprocess.Popen(
-            [sys.executable, "-c", STEP_BY_STEP, migrated_postgres_url, str(redrive_id)],
+            [sys.executable, "-c", STEP_BY_STEP, url, str(redrive_id)],
             stdout=subprocess.DEVNULL,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
