@@ -120,18 +120,17 @@ class TestPolicy:
         assert api.problem(answer)[0] == 404
         assert "did you mean 'crm'" in answer.get_json()["detail"]
 
-    @pytest.mark.parametrize(
-        ("method", "path"),
-        [
-            ("GET", GLOBAL), ("PUT", GLOBAL), ("DELETE", GLOBAL), ("POST", f"{GLOBAL}/undo"),
-            ("GET", CRM), ("PUT", CRM), ("DELETE", CRM), ("POST", f"{CRM}/undo"),
-            ("GET", "/api/v1/retries/summary"), ("GET", "/api/v1/retries/timeseries"),
-            ("GET", "/api/v1/retries/resolvers"), ("PUT", "/api/v1/requests/x/retry"),
-        ],
-    )  # fmt: skip
-    def test_nobody_without_a_key_gets_in(self, api: Api, method: str, path: str) -> None:
-        answer = api.app.test_client().open(path, method=method, json={"policy": {}})
-        assert answer.status_code == 401
+    def test_nobody_without_a_key_gets_in(self, api: Api) -> None:
+        ours = [
+            (method, rule.rule.replace("<name>", "crm"))
+            for rule in api.app.url_map.iter_rules()
+            if "/retries/" in rule.rule or rule.rule.endswith("/retry")
+            for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        ]
+        assert len(ours) == 14
+        client = api.app.test_client()
+        answers = {each: client.open(each[1], method=each[0], json={"policy": {}}) for each in ours}
+        assert {each: answer.status_code for each, answer in answers.items()} == dict.fromkeys(ours, 401)
 
 
 class TestOfARequest:
@@ -215,11 +214,11 @@ class TestFigures:
         found = counted.get("/api/v1/retries/resolvers").get_json()
         assert {each["resolver"]: each["attempts"] for each in found["resolvers"]} == {"crm": 2, "mail": 1}
 
-    @pytest.mark.parametrize("hours", ["0", "169", "x", "-1", "1.5", "", "९"])
     @pytest.mark.parametrize("what", ["summary", "timeseries", "resolvers"])
-    def test_other_hours_than_1_to_168_are_refused(self, api: Api, what: str, hours: str) -> None:
-        answer = api.get(f"/api/v1/retries/{what}?hours={hours}")
-        assert set(api.problem(answer)[2]) == {"hours"}
+    def test_other_hours_than_1_to_168_are_refused(self, api: Api, what: str) -> None:
+        for hours in ("0", "169", "x", "-1", "1.5", "", "९"):
+            answer = api.get(f"/api/v1/retries/{what}?hours={hours}")
+            assert set(api.problem(answer)[2]) == {"hours"}, hours
 
     def test_of_a_resolver_nobody_knows_is_not_found(self, api: Api) -> None:
         assert api.problem(api.get("/api/v1/retries/summary?resolver=nobody"))[0] == 404
