@@ -38,6 +38,8 @@ class Admission(NamedTuple):
     holds: tuple[Hold, ...] = ()
     edition: int | None = None
     """The edition of the store in which nothing was the matter, if it tells."""
+    calm: bool = False
+    """Whether nothing was the matter then."""
 
 
 Permit = Admission

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Select, bindparam, delete, insert, select, update
 from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
@@ -32,7 +32,7 @@ _NAMED_AND_LOCKED = _NAMED.with_for_update()
 class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     """The default store: PostgreSQL or SQLite, shared by all processes."""
 
-    def __init__(self, database: Database, session: Session | None = None) -> None:
+    def __init__(self, database: Database | sessionmaker[Session], session: Session | None = None) -> None:
         self._db = database
         self._session = session
 
@@ -74,7 +74,8 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         if self._session is not None:
             yield self._session
         else:
-            with _answering(), self._db.read() as session:
+            reading = self._db.read if isinstance(self._db, Database) else self._db
+            with _answering(), reading() as session:
                 yield session
 
     @contextmanager
