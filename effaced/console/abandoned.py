@@ -31,13 +31,6 @@ from effaced.requests.redrive import MOST, RedriveResult, redrive
 
 blueprint = Blueprint("abandoned", __name__)
 SHOWN = 12
-# What a letter can be in today; the filter offers nothing that would always be empty.
-_IN_USE = (
-    DeadLetterStatus.PENDING,
-    DeadLetterStatus.REPLAYING,
-    DeadLetterStatus.REQUIRES_REVIEW,
-    DeadLetterStatus.RESOLVED,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +162,7 @@ def _filters(session: Session, query: LetterQuery) -> dict[str, list[tuple[str, 
         "status": [
             ("", "Open"),
             (ALL, "Any state"),
-            *((each.value, label(each)) for each in _IN_USE),
+            *((each.value, label(each)) for each in DeadLetterStatus),
         ],
         "domain": [("", "Anywhere"), *((each.value, label(each)) for each in DeadLetterDomain)],
         "resolver": [("", "Any system"), *((name, name) for name in _with(resolvers, query.resolver))],

@@ -12,6 +12,7 @@ from letters_cast import NO, Post
 from saga_cast import KEYRING, NOON, Vendor
 from sqlalchemy import select
 
+from effaced import clock
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import Note
 from effaced.clock import ManualClock
@@ -24,6 +25,7 @@ from effaced.errors import Conflict, NotFound, Refused, ResolverError
 from effaced.model import DeadLetterDomain, DeadLetterStatus, Role, new_id
 from effaced.requests.attest import attest
 from effaced.requests.letters import decide_letter
+from effaced.requests.read import Blocker, RequestFilter, list_requests
 
 S = DeadLetterStatus
 
@@ -109,6 +111,15 @@ class TestDecide:
             decide(post, letter_id, to)
         decide(post, letter_id, S.PERMANENTLY_FAILED)
         assert post.letter(letter_id).status is S.PERMANENTLY_FAILED
+
+    def test_a_given_up_letter_still_holds_its_request_up(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        decide(post, letter_id, S.PERMANENTLY_FAILED)
+        with post.db.read() as session:
+            which = RequestFilter(blocked=Blocker.ABANDONED)
+            held = list_requests(session, which, clock.now())
+        assert [each.id for each in held.items] == [post.letter(letter_id).request_id]
+        assert [block.by for block in held.items[0].blocks] == [Blocker.ABANDONED]
 
     def test_a_given_up_letter_is_resolved_when_the_erasure_is_attested(self, post: Post) -> None:
         (letter_id,) = post.fail()

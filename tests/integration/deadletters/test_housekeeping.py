@@ -111,8 +111,7 @@ class TestTidy:
     ) -> None:
         settled, *_ = post.fail()
         attested(post)
-        post.fail_correction()
-        pending = post.by_age()[-1].id
+        pending = post.fail_correction()
         with post.db.begin() as session:
             for each in (settled, pending):
                 session.get_one(DeadLetter, each).expires_at = NOON + DAY
