@@ -174,9 +174,13 @@ def held_back(moves: Sequence[Transition], since: datetime, until: datetime) -> 
     What comes after that is the time in which nobody had anything to call.
     """
     total = timedelta(0)
-    for each, following in zip(moves, [*moves[1:], None], strict=True):
+    for number, each in enumerate(moves, 1):
         if each.new is BreakerState.OPEN:
-            ends = [until, each.retry_at or until, following.at if following else until]
+            ends = [
+                until,
+                each.retry_at or until,
+                *(following.at for following in moves[number : number + 1]),
+            ]
             total += max(timedelta(0), min(ends) - max(each.at, since))
     return total
 
