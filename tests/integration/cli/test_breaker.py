@@ -322,9 +322,7 @@ def test_summary_shows_each_breaker(run: Run, database: Database) -> None:
 
 
 class TestPoliciesOfACommand:
-    def test_the_command_line_wins_over_environment_and_file(
-        self, settings: Settings, tmp_path: Path
-    ) -> None:
+    def test_of_the_command_line_win(self, settings: Settings, tmp_path: Path) -> None:
         """P5."""
         file = tmp_path / "breakers.yaml"
         file.write_text("version: 1\ndefaults: {fail_max: 3, success_threshold: 3, trial_calls: 3}\n")
