@@ -11,6 +11,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
+from effaced.breakers.admission import effective_state
+from effaced.breakers.model import BreakerState, StoreUnavailable
+from effaced.breakers.telemetry import names_of_all
 from effaced.deadletters.read import is_open
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus
@@ -58,6 +61,23 @@ def paused(session: Session, runtime: Runtime) -> Iterator[Metric]:
     )
     for name in sorted(_names(runtime) | held.keys() | {"*"}):
         gauge.add_metric([name], float(name in held))
+    yield gauge
+
+
+def breakers(_session: Session, runtime: Runtime) -> Iterator[Metric]:
+    """As judged now, pins included. A store that does not answer tells nothing; the other measures stay."""
+    gauge = GaugeMetricFamily(
+        "effaced_breaker_state", "1 for the state that a breaker is in.", labels=["breaker", "state"]
+    )
+    try:
+        stored = {each.service_name: each for each in runtime.breakers.repository.load_all()}
+    except StoreUnavailable:
+        return
+    now = clock.now()
+    for name in sorted(set(names_of_all(runtime.called)) | stored.keys()):
+        current = effective_state(stored[name], now) if name in stored else BreakerState.CLOSED
+        for state in BreakerState:
+            gauge.add_metric([name, state.value], float(state is current))
     yield gauge
 
 
@@ -112,4 +132,4 @@ def _names(runtime: Runtime) -> set[str]:
     return {each.name for each in runtime.registry}
 
 
-MEASURES: list[Measure] = [entries, oldest, paused, letters, overdue, attempts]
+MEASURES: list[Measure] = [entries, oldest, paused, breakers, letters, overdue, attempts]

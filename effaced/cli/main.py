@@ -26,6 +26,7 @@ COMMANDS = {
     "datamap": "datamap",
     "resolver": "resolver",
     "deadletter": "deadletter",
+    "breaker": "breaker",
     "notify": "notify",
     "retries": "retries",
     "officer": "officer",
