@@ -109,20 +109,17 @@ def _by_turns(sides: Mapping[str, tuple[Turn, int]], rounds: int) -> dict[str, f
 
 
 def _report(calls: int, rates: dict[str, float], *, version: str) -> Report:
+    layered = ratio(rates["layered"], rates["redis"])
     lines = [
-        f"breaker: memory {rates['memory']:,.0f} calls/s; pybreaker {version} {rates['pybreaker']:,.0f} calls/s;"
-        f" ratio {ratio(rates['memory'], rates['pybreaker']):.2f}",
-        f"breaker: memory before Redis {rates['layered']:,.0f} calls/s; Redis alone {rates['redis']:,.0f} calls/s;"
-        f" ratio {ratio(rates['layered'], rates['redis']):.1f}",
-        f"breaker: SQL {rates['sql']:,.0f} calls/s, asked twice for each call; a drain asks and tells once per batch",
+        f"breaker: memory {rates['memory']:,.0f} calls/s; pybreaker {version} {rates['pybreaker']:,.0f}"
+        f" calls/s; ratio {ratio(rates['memory'], rates['pybreaker']):.2f}",
+        f"breaker: memory before Redis {rates['layered']:,.0f} calls/s; Redis alone {rates['redis']:,.0f}"
+        f" calls/s; ratio {layered:.1f}",
+        f"breaker: SQL {rates['sql']:,.0f} calls/s, asked twice for each; a drain asks and tells per batch",
     ]
     more = {
         "pybreaker": version,
-        "layered": {
-            "value": rates["layered"],
-            "floor": rates["redis"],
-            "ratio": ratio(rates["layered"], rates["redis"]),
-        },
+        "layered": {"value": rates["layered"], "floor": rates["redis"], "ratio": layered},
         "sql": {"value": rates["sql"]},
     }
     return Report("breaker", calls, rates["memory"], "calls/s", rates["pybreaker"], lines, more)
