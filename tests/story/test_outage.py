@@ -78,11 +78,11 @@ def check(url: str) -> None:
         ids = [request.id for request in requests]
         entries = session.scalars(select(OutboxRow).where(OutboxRow.request_id.in_(ids))).all()
         counted = (
-            select(Attempt.entry_id, func.count())
+            select(Attempt.entry_id, func.count().label("number"))
             .where(~Attempt.trial | (Attempt.outcome == AttemptOutcome.SUCCESS))
             .group_by(Attempt.entry_id)
         )
-        used = dict(session.execute(counted).tuples().all())
+        used = {row.entry_id: row.number for row in session.execute(counted)}
         letters = session.scalar(select(func.count()).where(DeadLetter.request_id.in_(ids)))
     database.dispose()
     went_round(moves)
