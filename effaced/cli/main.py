@@ -33,9 +33,10 @@ COMMANDS = {
     "apikey": "apikey",
     "audit": "audit",
     "bench": "bench",
+    "demo": "demo",
 }
 # These make or bring their own settings.
-_WITHOUT_SETTINGS = {"keys", "up", "bench"}
+_WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}
 
 
 class _Commands(click.Group):
