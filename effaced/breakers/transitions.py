@@ -13,6 +13,7 @@ from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.breakers.model import BreakerState, CircuitBreakerStateData, Transition
 from effaced.breakers.tables import BreakerTransition, transitions
+from effaced.paging import PAGE, Page, beyond, cut, decode
 from effaced.sql import insert_rows
 
 _WAIT_S = 60.0
@@ -40,6 +41,17 @@ def read(
     if since is not None:
         found = found.where(transitions.c.at >= since)
     return [Transition(*row) for row in session.execute(found)]
+
+
+def list_moves(
+    session: Session, names: Collection[str], *, after: str | None = None, limit: int = PAGE
+) -> Page[Transition]:
+    """A page of the moves of these breakers, the latest first."""
+    query = select(transitions.c.id, *_COLUMNS).where(transitions.c.service_name.in_(names))
+    if after:
+        query = query.where(beyond([transitions.c.id], decode(after, int), descending=True))
+    rows = session.execute(query.order_by(transitions.c.id.desc()).limit(limit + 1)).all()
+    return cut([Transition(*row[1:]) for row in rows], limit, [(row.id,) for row in rows])
 
 
 def remembered(session: Session, names: Collection[str] | None = None) -> dict[str, CircuitBreakerStateData]:
