@@ -209,7 +209,7 @@ def _moves(name: str | None) -> Response:
     only(request.args, "after", "limit")
     after, limit = request.args.get("after") or None, limit_of(request.args)
     with current_runtime().db.read() as session:
-        page = transitions.page(session, service_name=name, after=after, limit=limit)
+        page = transitions.page(session, None if name is None else [name], after=after, limit=limit)
     return jsonify({"transitions": [told_move(each) for each in page.items], "next": page.next})
 
 

@@ -59,14 +59,14 @@ def history(session: Session, since: datetime, until: datetime) -> dict[str, lis
 
 
 def page(
-    session: Session, *, service_name: str | None = None, after: str | None = None, limit: int = PAGE
+    session: Session, names: Collection[str] | None = None, *, after: str | None = None, limit: int = PAGE
 ) -> Page[Transition]:
-    """A page of moves, the latest first."""
+    """A page of the moves of these breakers, or of all, the latest first."""
     # By when they were made: with a shared store they may be written down in another order.
     keys = [transitions.c.at, transitions.c.id]
     found = select(transitions.c.id, *_COLUMNS).order_by(*(key.desc() for key in keys)).limit(limit + 1)
-    if service_name is not None:
-        found = found.where(transitions.c.service_name == service_name)
+    if names is not None:
+        found = found.where(transitions.c.service_name.in_(names))
     if after is not None:
         found = found.where(beyond(keys, decode(after, datetime, int), descending=True))
     rows = session.execute(found).all()

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
 from flask import Blueprint, request
 from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
+from effaced.accounts.actors import names_of
 from effaced.console.current import me, runtime
 from effaced.console.htmx import render
-from effaced.console.letter_query import ALL, LetterQuery
+from effaced.console.letter_facets import facet_rows, group_views
+from effaced.console.letter_query import LetterQuery
 from effaced.console.urls import not_allowed
-from effaced.console.words import label
 from effaced.deadletters.read import (
     DeadLetterLine,
-    choices,
     count_dead_letters,
-    groups,
-    ids_matching,
     lines_by_id,
     list_dead_letters,
 )
-from effaced.deadletters.tables import DeadLetter
 from effaced.errors import Refused
-from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.requests.read import refs_of
 from effaced.requests.redrive import MOST, RedriveResult, redrive
 
@@ -50,16 +47,27 @@ class Choice:
 def index() -> Response:
     query, after = LetterQuery.read(request.args), request.args.get("after") or None
     with runtime().db.read() as session:
-        page = list_dead_letters(session, query.filter(session), after=after)
+        which = query.filter(session)
+        page = list_dead_letters(session, which, after=after)
+        kinds = [] if after else group_views(session, query, which, request.args.get("expand", ""))
+        inner = [letter for kind in kinds for letter in kind.rows]
         context = {
             "page": page,
-            "refs": refs_of(session, [letter.request_id for letter in page.items]),
-            "total": count_dead_letters(session, query.filter(session)),
-            "groups": groups(session, query.filter(session)),
-            "filters": _filters(session, query),
+            "refs": refs_of(session, [letter.request_id for letter in (*page.items, *inner)]),
+            "owners": _owners(session, (*page.items, *inner)),
+            "total": count_dead_letters(session, which),
+            "kinds": kinds,
+            "facets": [] if after else facet_rows(session, query, which),
         }
     fragment = "console/abandoned/_rows.html" if after else "console/abandoned/_list.html"
     return render("console/abandoned/index.html", fragment, query=query, after=after, most=MOST, **context)
+
+
+def _owners(session: Session, letters: Iterable[DeadLetterLine]) -> dict[UUID, str]:
+    """Who looks after which letter, by name."""
+    ids = {letter.assigned_to for letter in letters if letter.assigned_to}
+    names = names_of(session, [f"officer:{each}" for each in ids])
+    return {each: names[f"officer:{each}"] for each in ids}
 
 
 @blueprint.post("/abandoned/confirm")
@@ -67,7 +75,7 @@ def confirm() -> Response:
     """Before anything happens: how many, which, and why."""
     query = LetterQuery.read(request.form)
     with runtime().db.read() as session:
-        choice = _chosen(session, query)
+        choice = _chosen()
         shown = lines_by_id(session, choice.ids[:SHOWN])
         refs = refs_of(session, [letter.request_id for letter in shown])
     return _confirmation(query, choice, shown, refs)
@@ -89,15 +97,8 @@ def requeue() -> Response:
     return _results(query, results)
 
 
-def _chosen(session: Session, query: LetterQuery) -> Choice:
-    """The letters themselves, not the filter: what is confirmed is what will be done."""
-    if request.form.get("all"):
-        ids = ids_matching(session, query.filter(session), limit=MOST)
-        return Choice(
-            tuple(ids),
-            f"all dead letters that are {query.words()}",
-            count_dead_letters(session, query.filter(session)),
-        )
+def _chosen() -> Choice:
+    """The letters themselves: what is confirmed is what will be done."""
     picked = request.form.getlist("only") or request.form.getlist("ids")
     ids = _ids(picked)[:MOST]
     return Choice(tuple(ids), "chosen one by one", len(picked))
@@ -152,23 +153,3 @@ def _results(query: LetterQuery, results: list[RedriveResult]) -> Response:
     # A reload shows the list, not the question that has been answered.
     response.headers["HX-Replace-Url"] = query.url()
     return response
-
-
-def _filters(session: Session, query: LetterQuery) -> dict[str, list[tuple[str, str]]]:
-    """What each filter can be set to: only what exists under the other filters."""
-    resolvers = choices(session, DeadLetter.resolver, replace(query, resolver="").filter(session))
-    errors = choices(session, DeadLetter.failure_type, replace(query, error="").filter(session))
-    return {
-        "status": [
-            ("", "Open"),
-            (ALL, "Any state"),
-            *((each.value, label(each)) for each in DeadLetterStatus),
-        ],
-        "domain": [("", "Anywhere"), *((each.value, label(each)) for each in DeadLetterDomain)],
-        "resolver": [("", "Any system"), *((name, name) for name in _with(resolvers, query.resolver))],
-        "error": [("", "Any error"), *((name, name) for name in _with(errors, query.error))],
-    }
-
-
-def _with(names: list[str], chosen: str) -> list[str]:
-    return sorted({*names, *([chosen] if chosen else [])})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from math import ceil, log10
 
+from effaced.console.health import Health
 from effaced.days import Day
 
 
@@ -78,6 +79,48 @@ def strip_chart(days: Sequence[Day], *, width: int = 1080, height: int = 110) ->
         if day.count
     ]
     return frame.chart(bars, [(n, _short(day.date)) for n, day in enumerate(days) if n % 14 == 0])
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """A day in small: two bars per hour, one on the other, and bands behind them."""
+
+    width: int
+    height: int
+    bars: tuple[Bar, ...]
+    bands: tuple[Bar, ...]
+
+
+def spark(health: Health, window: tuple[datetime, datetime], *, width: int = 288, height: int = 44) -> Spark:
+    """Calls per hour; failures stand on successes. A band says that a breaker was not closed."""
+    start, end = window
+    scale = width / (end - start).total_seconds()
+    slot = width / max(len(health.hours), 1)
+    most = max((each.succeeded + each.failed for each in health.hours), default=0) or 1
+    bars = []
+    for n, hour in enumerate(health.hours):
+        top = float(height)
+        for kind, count in (("went-well", hour.succeeded), ("failed", hour.failed)):
+            if count:
+                tall = max(2.0, count / most * (height - 4))
+                top -= tall
+                bars.append(_bar(n * slot + slot * 0.15, top, slot * 0.7, tall, kind, f"{count} {kind}"))
+    bands = [
+        _bar(
+            max(0.0, (span.start - start).total_seconds() * scale),
+            0,
+            max(2.0, (span.end - max(span.start, start)).total_seconds() * scale),
+            height,
+            "held",
+            "breaker not closed",
+        )
+        for span in health.spans
+    ]
+    return Spark(width, height, tuple(bars), tuple(bands))
+
+
+def _bar(x: float, y: float, width: float, height: float, kind: str, title: str) -> Bar:
+    return Bar(round(x, 2), round(y, 2), round(width, 2), round(height, 2), kind, title.replace("-", " "))
 
 
 class _Frame:

@@ -12,7 +12,7 @@ from effaced import clock
 from effaced.console import times
 from effaced.console.current import runtime
 from effaced.console.theme import chosen_theme
-from effaced.console.words import advice, badge, label
+from effaced.console.words import advice, badge, label, move
 from effaced.model import Role
 from effaced.paging import COUNT_CAP
 
@@ -36,9 +36,18 @@ def register(app: Flask) -> None:
         number=number,
         plural=plural,
         short=short,
+        countdown=countdown,
+        percent=percent,
+        milliseconds=milliseconds,
     )
     app.jinja_env.globals.update(
-        badge=badge, label=label, advice=advice, deadline=deadline, htmx_config=HTMX_CONFIG, Role=Role
+        badge=badge,
+        label=label,
+        advice=advice,
+        move=move,
+        deadline=deadline,
+        htmx_config=HTMX_CONFIG,
+        Role=Role,
     )
     app.context_processor(_surroundings)
 
@@ -49,6 +58,23 @@ def absolute(value: datetime) -> str:
 
 def relative(value: datetime) -> str:
     return times.relative(value, clock.now())
+
+
+def countdown(value: datetime) -> str:
+    return times.countdown(value, clock.now())
+
+
+def percent(share: float) -> str:
+    """98.5 %; never 100 % while something failed, nor 0 % while something went well."""
+    rounded = round(share * 100, 1)
+    rounded = min(rounded, 99.9) if share < 1 else rounded
+    rounded = max(rounded, 0.1) if share > 0 else rounded
+    return f"{rounded:g} %"
+
+
+def milliseconds(value: float) -> str:
+    """340 ms, 2.4 s"""
+    return f"{value:.0f} ms" if value < 1_000 else f"{value / 1_000:.1f} s"
 
 
 def iso(value: datetime) -> str:

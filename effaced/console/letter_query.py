@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from flask import url_for
 from sqlalchemy.orm import Session
 
+from effaced.console.current import me
 from effaced.console.urls import not_allowed, request_id_of, with_query
 from effaced.console.words import label
 from effaced.deadletters.read import DeadLetterFilter
@@ -18,6 +20,9 @@ OPEN, ALL = "open", "all"
 _STATUSES = (OPEN, ALL, *(status.value for status in DeadLetterStatus))
 _DOMAINS = tuple(domain.value for domain in DeadLetterDomain)
 _LONGEST = 255
+LATE, MINE, NOBODY, SOMEBODY = "yes", "me", "nobody", "somebody"
+_WHOSE = (MINE, NOBODY)
+_WHOSE_WORDS = {MINE: "assigned to you", NOBODY: "assigned to nobody", SOMEBODY: "assigned to one officer"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class LetterQuery:
     resolver: str = ""
     error: str = ""
     ref: str = ""
+    late: str = ""
+    whose: str = ""
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> LetterQuery:
@@ -42,7 +49,28 @@ class LetterQuery:
         for name, value in (("resolver", resolver), ("error", error), ("ref", ref)):
             if len(value) > _LONGEST or not value.isprintable():
                 raise not_allowed(name, [f"at most {_LONGEST} printable characters"])
-        return cls(status, domain, resolver, error, ref)
+        late, whose = values.get("late", ""), values.get("whose", "")
+        if late not in ("", LATE):
+            raise not_allowed("late", (LATE,))
+        if whose not in ("", *_WHOSE):
+            raise not_allowed("whose", _WHOSE)
+        return cls(status, domain, resolver, error, ref, late, whose)
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any], ref: str = "") -> LetterQuery:
+        """The filter that was kept with a redrive."""
+        statuses = tuple(plain.get("statuses", ()))
+        status = statuses[0] if len(statuses) == 1 else OPEN if statuses else ALL
+        assigned = SOMEBODY if plain.get("assigned_to") else NOBODY if plain.get("unassigned") else ""
+        return cls(
+            status,
+            plain.get("domain", ""),
+            plain.get("resolver", ""),
+            plain.get("error", ""),
+            ref,
+            LATE if plain.get("late") else "",
+            assigned,
+        )
 
     def filter(self, session: Session) -> DeadLetterFilter:
         statuses = {OPEN: OPEN_STATUSES, ALL: ()}.get(self.status)
@@ -52,14 +80,21 @@ class LetterQuery:
             resolver=self.resolver or None,
             error=self.error or None,
             request_id=request_id_of(session, self.ref),
+            assigned_to=me().id if self.whose == MINE else None,
+            unassigned=self.whose == NOBODY,
+            late=self.late == LATE,
         )
 
     def fields(self) -> dict[str, str]:
         """What a form has to carry along."""
         return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name)}
 
-    def url(self, *, after: str | None = None) -> str:
-        values = self.fields() | {"status": "" if self.status == OPEN else self.status, "after": after or ""}
+    def url(self, *, after: str | None = None, expand: str = "") -> str:
+        values = self.fields() | {
+            "status": "" if self.status == OPEN else self.status,
+            "after": after or "",
+            "expand": expand,
+        }
         return with_query(url_for("console.abandoned.index"), values)
 
     @property
@@ -75,5 +110,7 @@ class LetterQuery:
             f"at {self.resolver}" if self.resolver else "",
             f"with the error {self.error}" if self.error else "",
             f"of request {self.ref}" if self.ref else "",
+            "waiting too long" if self.late else "",
+            _WHOSE_WORDS.get(self.whose, ""),
         ]
         return ", ".join(part for part in parts if part)

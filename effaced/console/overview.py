@@ -8,6 +8,7 @@ from datetime import timedelta
 from flask import Blueprint, render_template, url_for
 from sqlalchemy.orm import Session
 
+from effaced.console.breaker_view import load_breakers, not_closed
 from effaced.console.charts import Flow, flow_chart
 from effaced.console.current import by_hand, local_now, runtime
 from effaced.console.request_query import RequestQuery
@@ -109,6 +110,14 @@ def needs_of(session: Session) -> list[Need]:
             url_for("console.scheduled.index", waits=WaitsFor.PERSON.value),
             "warn",
             "user",
+        ),
+        Need(
+            "Open breakers",
+            "calls are held back there",
+            len(not_closed(load_breakers())),
+            url_for("console.resolvers.index", state=State.OPEN.value),
+            "bad",
+            "globe",
         ),
         Need(
             "Paused resolvers",

@@ -1,21 +1,23 @@
-"""Resolvers: what waits for whom, and what is paused? And: pause, resume."""
+"""Resolvers: are our vendors well, and what waits for them? And: pause, resume."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from flask import Blueprint, request, url_for
+from flask import Blueprint, make_response, render_template, request, url_for
 from flask import Response as Page
 from werkzeug.wrappers import Response
 
+from effaced.console.breaker_view import not_closed
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
+from effaced.console.resolver_view import all_systems
 from effaced.console.urls import not_allowed, word_arg
 from effaced.errors import Conflict, Problem, Refused
 from effaced.outbox.flow import ALL, pauses
 from effaced.requests import steer
-from effaced.requests.systems import all_paused, systems
+from effaced.requests.systems import all_paused
 
 blueprint = Blueprint("resolvers", __name__)
 
@@ -24,6 +26,7 @@ class State(StrEnum):
     """What the list can be narrowed to."""
 
     PAUSED = "paused"
+    OPEN = "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,18 @@ class Typed:
 
 @blueprint.get("/resolvers")
 def index() -> Response:
+    if "seen" in request.args and wants_fragment():
+        return _pulse()
     return _page()
+
+
+def _pulse() -> Response:
+    """What a poll brings: the breakers in their places, or nothing while none has moved."""
+    with runtime().db.read() as session:
+        found = all_systems(session)
+    if not found.counting and request.args["seen"] == found.version:
+        return make_response("", 204)
+    return make_response(render_template("console/resolvers/_pulse.html", found=found, oob=True))
 
 
 @blueprint.post("/resolvers/pause")
@@ -104,13 +118,18 @@ def _typed(name: str, error: Refused) -> Typed:
 def _page(typed: Typed | None = None) -> Page:
     only = word_arg("state", State)
     with runtime().db.read() as session:
-        found = systems(session, runtime().registry, runtime().keyring)
+        found = all_systems(session)
         paused = all_paused(session, runtime().keyring)
+    shown = {
+        State.PAUSED: paused.keys(),
+        State.OPEN: not_closed(found.rows),
+    }
     return render(
         "console/resolvers/index.html",
         "console/resolvers/_list.html",
         422 if typed else 200,
-        systems=[each for each in found if only is None or each.paused],
+        found=found,
+        views=[each for each in found.views if only is None or each.name in shown[only]],
         everything=paused.get(ALL),
         paused=paused,
         only=only,

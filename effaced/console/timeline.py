@@ -55,21 +55,21 @@ def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUI
     tries = last_attempts_of(session, request_id, limit=MOST + 1)
     attempts = [line for line in tries if line.resolver not in by_hand()]
     remarks = list(session.scalars(select(Note).where(Note.request_id == request_id)))
-    noted = _notes_of(events, remarks)
+    noted = notes_named_by(events, remarks)
     texts = read_notes(session, keyring, [*noted.values(), *(note.id for note in remarks)])
     loose = [note for note in remarks if note.id in texts and note.id not in noted.values()]
     names = names_of(session, [line.actor for line in events] + [note.author for note in loose])
 
     story = [
-        *(((line.at, _rank(line), line.id), _event(line, names, noted, texts, zone)) for line in events),
-        *(((note.at, 1, n), _remark(note, names, texts)) for n, note in enumerate(loose)),
-        *(((line.at, 2, line.id), _attempt(line)) for line in attempts),
+        *(((line.at, rank(line), line.id), event_moment(line, names, noted, texts, zone)) for line in events),
+        *(((note.at, 1, n), remark_moment(note, names, texts)) for n, note in enumerate(loose)),
+        *(((line.at, 2, line.id), attempt_moment(line)) for line in attempts),
     ]
     moments = [moment for _key, moment in sorted(story, key=lambda pair: pair[0])]
     return Timeline(tuple(moments[-MOST:]), shortened=len(moments) > MOST)
 
 
-def _notes_of(events: list[AuditLine], remarks: list[Note]) -> dict[int, UUID]:
+def notes_named_by(events: list[AuditLine], remarks: list[Note]) -> dict[int, UUID]:
     """Which event has which note: the one it names; for an intake, what its sender wrote with it."""
     noted = {line.id: UUID(line.payload["note_id"]) for line in events if line.payload.get("note_id")}
     for line in events:
@@ -79,12 +79,12 @@ def _notes_of(events: list[AuditLine], remarks: list[Note]) -> dict[int, UUID]:
     return noted
 
 
-def _rank(line: AuditLine) -> int:
+def rank(line: AuditLine) -> int:
     """Within one moment: decisions, then remarks, then tries, then what became of the tries."""
     return 3 if line.entry_id or line.type in _COMPLETED else 0
 
 
-def _event(
+def event_moment(
     line: AuditLine, names: dict[str, str], noted: dict[int, UUID], texts: dict[UUID, str], zone: ZoneInfo
 ) -> Moment:
     sentence, text = tell(line.type, line.payload, lambda at: times.absolute(at, zone))
@@ -101,7 +101,7 @@ def _event(
     )
 
 
-def _attempt(line: AttemptLine) -> Moment:
+def attempt_moment(line: AttemptLine) -> Moment:
     said = [
         f"HTTP {line.status_code}" if line.status_code else "",
         line.error or "",
@@ -112,5 +112,5 @@ def _attempt(line: AttemptLine) -> Moment:
     return Moment(line.at, text, "warn" if failed else "quiet", "dots", minor=True)
 
 
-def _remark(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
+def remark_moment(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
     return Moment(note.at, "Remark.", "quiet", "note", who=names[note.author], note=texts[note.id])

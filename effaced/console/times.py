@@ -31,6 +31,27 @@ def relative(value: datetime, now: datetime) -> str:
     return f"in {amount}" if seconds > 0 else f"{amount} ago"
 
 
+def countdown(until: datetime, now: datetime) -> str:
+    """45 s, 4 min 10 s, 2 h 5 min, 3 days"""
+    seconds = max(0, round((until - now).total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3_600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    if seconds < 2 * 86_400:
+        return f"{seconds // 3_600} h {seconds % 3_600 // 60} min"
+    return _days(seconds // 86_400)
+
+
+def length(seconds: float) -> str:
+    """30 s, 15 min, 1 h, 25 days: a setting in the largest unit that fits it evenly."""
+    for size, unit in ((86_400, "day"), (3_600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            count = int(seconds // size)
+            return _days(count) if unit == "day" else f"{count} {unit}"
+    return f"{seconds:g} s"
+
+
 def _rounded(seconds: float) -> tuple[int, str]:
     if seconds < 45:
         return 0, ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from effaced.breakers.model import BreakerState
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,
@@ -45,6 +46,17 @@ class Station(StrEnum):
     AFTER = "after"
     PERSON = "person"
     SUPERSEDED = "superseded"
+
+
+class Circuit(StrEnum):
+    """How a breaker stands, a person's hand and a vendor's own pause included."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    TRIAL = "trial"
+    HELD_OPEN = "held_open"
+    HELD_CLOSED = "held_closed"
+    COOLING = "cooling"
 
 
 _BADGES: list[tuple[StrEnum, Badge]] = [
@@ -95,6 +107,12 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Station.AFTER, Badge("Waits for another", "quiet", "hourglass")),
     (Station.PERSON, Badge("Waiting for a person", "warn", "user")),
     (Station.SUPERSEDED, Badge("Overtaken", "quiet", "cross")),
+    (Circuit.CLOSED, Badge("Breaker closed", "good", "check")),
+    (Circuit.OPEN, Badge("Breaker open", "bad", "cross")),
+    (Circuit.TRIAL, Badge("Breaker on trial", "warn", "cycle")),
+    (Circuit.HELD_OPEN, Badge("Held open", "bad", "lock")),
+    (Circuit.HELD_CLOSED, Badge("Held closed", "warn", "lock")),
+    (Circuit.COOLING, Badge("Cooling down", "warn", "hourglass")),
 ]
 
 _LABELS: list[tuple[StrEnum, str]] = [
@@ -120,6 +138,9 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (NoticeType.BREAKER_OPENED, "Calls to a system are held back"),
     (NoticeType.BREAKER_CLOSED, "A system is called again"),
     (NoticeType.REQUEST_COMPLETED, "A request is completed"),
+    (BreakerState.CLOSED, "closed"),
+    (BreakerState.OPEN, "open"),
+    (BreakerState.HALF_OPEN, "on trial"),
     (PolicyKind.RETRY, "Retry policy"),
     (PolicyKind.BREAKER, "Breaker policy"),
     (PolicyKind.RATE, "Rate limit"),
@@ -149,6 +170,20 @@ ADVICE = {
     "a requeue sets a new date.",
 }
 
+# Why a breaker moved.
+MOVES = {
+    "consecutive_failures": "calls failed one after the other",
+    "rolling_failures": "too many calls failed within a short time",
+    "trial_started": "its wait was over, a call is tried",
+    "trial_failed": "the call on trial failed",
+    "trials_succeeded": "the calls on trial succeeded",
+    "forced_open": "somebody holds it open",
+    "forced_closed": "somebody holds it closed",
+    "reset": "somebody reset it",
+    "known_open": "it was known to be open when its store came back",
+    "known_half_open": "it was known to be on trial when its store came back",
+}
+
 
 # A StrEnum's member is its text: a pending call and a pending dead letter are equal, but not the same.
 Key = tuple[type[StrEnum], str]
@@ -165,6 +200,10 @@ def badge(state: StrEnum) -> Badge:
 
 def label(word: StrEnum) -> str:
     return LABELS[type(word), word.value]
+
+
+def move(reason: str) -> str:
+    return MOVES.get(reason, reason.replace("_", " "))
 
 
 def advice(code: str) -> str:

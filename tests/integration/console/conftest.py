@@ -112,7 +112,8 @@ def cleo(house: House, visitor: Callable[[], Visitor]) -> Visitor:
 
 def path_of(rule: Rule) -> str:
     """An address that the rule serves, of things that do not exist."""
-    names = {"<ref>": "ER-2222-2222", "<fmt>": "csv", "<uuid:entry_id>": str(UUID(int=7))}
+    names = {"<ref>": "ER-2222-2222", "<fmt>": "csv", "<name>": "crm", "<verb>": "open"}
+    names |= dict.fromkeys(("<uuid:entry_id>", "<uuid:letter_id>", "<uuid:redrive_id>"), str(UUID(int=7)))
     path = rule.rule
     for name, value in names.items():
         path = path.replace(name, value)

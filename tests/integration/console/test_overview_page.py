@@ -29,6 +29,9 @@ def test_each_number_is_the_length_of_the_list_it_links_to(house: House, ada: Vi
     paused = found.pop("Paused resolvers")
     assert paused == (len(_SYSTEM.findall(ada.get(paused[1]).text)), "/console/resolvers?state=paused")
     assert paused[0]
+    held = found.pop("Open breakers")
+    listed = ada.get(held[1]).text.count('<li class="card system')
+    assert held == (listed, "/console/resolvers?state=open")
     assert {name: len(ada.refs(url)) for name, (_, url) in found.items()} == {
         name: count for name, (count, _) in found.items()
     }

@@ -41,9 +41,15 @@ def test_each_system_shows_its_kind_and_what_waits_for_it(house: House, ada: Vis
     house.run()
     house.approve(house.ask(2))
     page = ada.get(PAGE).text
-    assert card(page, "crm").startswith("crm python Open Waiting 1 In flight 0 Parked 0 Dead letters 1")
-    assert card(page, "mailing").startswith("mailing python Open Waiting 1 In flight 0 Parked 1")
-    assert card(page, "archive").startswith("archive manual Open Waiting 0 In flight 0 For a person 0")
+    assert card(page, "crm").startswith(
+        "crm python Breaker closed calls go out. Waiting 1 In flight 0 Parked 0 Dead letters 1"
+    )
+    assert card(page, "mailing").startswith(
+        "mailing python Breaker closed calls go out. Waiting 1 In flight 0 Parked 1"
+    )
+    told = card(page, "archive")
+    assert told.startswith("archive manual Nothing is called here: a person does the work and attests it.")
+    assert "Waiting 0 In flight 0 For a person 0" in told
     assert "After crm" in card(page, "archive")
 
 
@@ -80,7 +86,7 @@ def test_a_pause_ends_by_itself(house: House, ada: Visitor) -> None:
     assert paused(house, "crm")
     with clock.pretend(NOON + timedelta(minutes=31)):
         assert not paused(house, "crm")
-        assert "Open" in card(ada.get(PAGE).text, "crm")
+        assert "Paused" not in card(ada.get(PAGE).text, "crm")
 
 
 def test_a_pause_and_its_end_are_events_with_a_note(house: House, ada: Visitor) -> None:

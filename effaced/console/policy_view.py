@@ -1,0 +1,125 @@
+"""The policies in force for one system, field by field, each with where its value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from effaced.breakers.model import BreakerRole, resolver_name, split_name
+from effaced.console.current import runtime
+from effaced.console.times import length
+from effaced.model import PolicyKind, PolicyScope
+from effaced.retries.overrides import ALL, Override, Target, get, read_bodies
+from effaced.saga.rules import RuleBook, limits_of, own_changes
+
+HERE, FOR_ALL = "changed here", "changed for everything"
+_SETTINGS = ("max_attempts", "base_delay", "max_backoff_delay", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One field: what it means, its value in words, and who set it."""
+
+    field: str
+    words: str
+    value: str
+    source: str
+
+    @property
+    def changed(self) -> bool:
+        return self.source == HERE
+
+
+RETRY_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "max_attempts": ("Tries before it is given up", str),
+    "backoff_strategy": ("How waits grow", str),
+    "base_delay": ("Wait after the first try", length),
+    "multiplier": ("Each wait times", lambda value: f"{value:g}"),
+    "max_backoff_delay": ("Longest wait", length),
+    "timeout": ("Given up at the latest after", length),
+    "jitter": ("Waits vary at random", lambda value: "yes" if value else "no"),
+    "retry_status_codes": ("Tried again on", lambda value: statuses(value)),
+    "retry_non_idempotent": ("Also if a call may happen twice", lambda value: "yes" if value else "no"),
+}
+_BREAKER_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "fail_max": ("Opens after failures in a row", str),
+    "reset_timeout_s": ("Then waits", length),
+    "max_reset_timeout_s": ("Waits at most", length),
+    "success_threshold": ("Closes after successes on trial", str),
+    "trial_calls": ("Calls on trial at once", str),
+    "stuck_timeout_s": ("A trial is lost after", length),
+    "retry_after_cap_s": ("Obeys a vendor's pause for at most", length),
+    "jitter_ms": ("Wait varies by up to", lambda value: f"{value} ms"),
+    "rolling": (
+        "Also opens on failures in a window",
+        lambda value: f"{value.threshold_failures} in {length(value.window_s)}" if value.enabled else "no",
+    ),
+}
+
+
+def retry_target(name: str) -> Target:
+    return Target(PolicyKind.RETRY, PolicyScope.RESOLVER, name)
+
+
+def retry_lines(session: Session, name: str) -> list[Line]:
+    """The retry policy as the runner reads it."""
+    rules = RuleBook(runtime().policy, runtime().registry)
+    policy = rules.policy(session, resolver=name)
+    bodies = read_bodies(session, PolicyKind.RETRY, resolvers=[name])
+    file = own_changes(limits_of(runtime().registry, name))
+    layers: list[tuple[Mapping[str, Any], str]] = [
+        (bodies.get((PolicyScope.RESOLVER, name), {}), HERE),
+        (file, "resolvers.yaml"),
+        (bodies.get((PolicyScope.GLOBAL, ALL), {}), FOR_ALL),
+        (dict.fromkeys(_SETTINGS), "settings"),
+    ]
+    return [
+        Line(field, words, tell(getattr(policy, field)), _source(field, layers))
+        for field, (words, tell) in RETRY_WORDS.items()
+    ]
+
+
+def breaker_lines(session: Session, service_name: str) -> list[Line]:
+    """The breaker's policy for erasures; other roles may differ in breakers.yaml."""
+    policy = runtime().breakers.policy(service_name, BreakerRole.ERASE)
+    scope, key = split_name(service_name)
+    mine = PolicyScope(scope)
+    bodies = read_bodies(session, PolicyKind.BREAKER, resolvers=[key], hosts=[key])
+    tree = runtime().breaker_policies.tree
+    own = (tree.get(f"{scope}s") or {}).get(key) or {}
+    layers: list[tuple[Mapping[str, Any], str]] = [
+        (bodies.get((mine, key), {}), HERE),
+        (own, "breakers.yaml"),
+        (bodies.get((PolicyScope.GLOBAL, ALL), {}), FOR_ALL),
+        (tree.get("defaults") or {}, "breakers.yaml, for all"),
+    ]
+    return [
+        Line(field, words, tell(getattr(policy, field)), _source(field, layers))
+        for field, (words, tell) in _BREAKER_WORDS.items()
+    ]
+
+
+def override_of(session: Session, name: str) -> Override | None:
+    return get(session, retry_target(name))
+
+
+def breaker_name(name: str) -> str:
+    return resolver_name(name)
+
+
+def statuses(codes: Any) -> str:
+    """408, 429, 500 to 599"""
+    found: list[list[int]] = []
+    for code in sorted(codes):
+        if found and code == found[-1][-1] + 1:
+            found[-1][1:] = [code]
+        else:
+            found.append([code])
+    return ", ".join(" to ".join(map(str, each)) for each in found) or "none"
+
+
+def _source(field: str, layers: list[tuple[Mapping[str, Any], str]]) -> str:
+    return next((source for layer, source in layers if field in layer), "default")

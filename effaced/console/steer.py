@@ -1,0 +1,175 @@
+"""Before a breaker or a system is steered: what will happen, for how long, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from flask import Blueprint, abort, request, url_for
+from flask import Response as Page
+from sqlalchemy.orm import Session
+from werkzeug.wrappers import Response
+
+from effaced.audit.notes import write_note
+from effaced.breakers.model import StoreUnavailable, host_name, resolver_name
+from effaced.console.current import me, runtime
+from effaced.console.htmx import go_to, render, say
+from effaced.console.resolver import find
+from effaced.console.resolver_view import SystemView
+from effaced.errors import Conflict, Problem, Refused
+from effaced.requests import steer
+
+blueprint = Blueprint("steer", __name__)
+_MOST_MINUTES = 30 * 24 * 60
+
+
+class Verb(StrEnum):
+    """What can be done, as the address says it."""
+
+    OPEN = "open"
+    CLOSE = "close"
+    RESET = "reset"
+    PAUSE = "pause"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One act on one thing: a breaker, or the flow of a system."""
+
+    verb: Verb
+    breaker: str
+    on_host: bool
+
+    @property
+    def timed(self) -> bool:
+        return self.verb is not Verb.RESET
+
+    @property
+    def unit(self) -> str:
+        return "hours" if self.verb is Verb.PAUSE else "minutes"
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    reason: str = ""
+    time: str = ""
+    error: str | None = None
+    field: str = ""
+
+
+@blueprint.get("/resolvers/<name>/steer/<verb>")
+def confirm(name: str, verb: str) -> Response:
+    plan = _plan(name, verb)
+    return _page(name, plan, Typed(time="90" if plan.unit == "minutes" else ""))
+
+
+@blueprint.post("/resolvers/<name>/steer/<verb>")
+def act(name: str, verb: str) -> Response:
+    plan, form = _plan(name, verb), request.form
+    try:
+        with runtime().db.begin() as session:
+            if name not in runtime().registry:
+                raise Refused(f"{name} is not configured any more.")
+            time = _time(plan, form.get("time", "")) if plan.timed else 0.0
+            _ACTS[plan.verb](session, name, plan, time, form.get("reason", ""))
+    except Refused as error:
+        where = error.problems[0].where if error.problems else ""
+        field = "time" if where in ("time", "hours", "seconds") else "reason"
+        return _page(name, plan, Typed(form.get("reason", ""), form.get("time", ""), error.message, field))
+    except Conflict as error:
+        return _back(name, error.message, tone="warn")
+    except StoreUnavailable:
+        return _back(name, "The breakers' store does not answer. Nothing was changed.", tone="bad")
+    return _back(name, _said(name, plan))
+
+
+def _plan(name: str, verb: str) -> Plan:
+    if verb not in list(Verb):
+        abort(404)
+    on_host = request.values.get("breaker") == "host"
+    host = runtime().registry.get(name).host if name in runtime().registry else None
+    if on_host and (host is None or verb == Verb.PAUSE):
+        abort(404)
+    breaker = host_name(host) if on_host and host else resolver_name(name)
+    return Plan(Verb(verb), breaker, on_host)
+
+
+def _time(plan: Plan, text: str) -> float:
+    """Minutes of a pin, hours of a pause."""
+    most = steer.MOST_HOURS if plan.verb is Verb.PAUSE else _MOST_MINUTES
+    try:
+        value = float(text.strip().replace(",", "."))
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= most:
+        said = f"must be a number above 0 and at most {most}"
+        raise Refused(f"The {plan.unit} {said}.", problems=[Problem("time", said)])
+    return value
+
+
+def _open(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
+    note = write_note(session, runtime().keyring, reason, author=me().actor)
+    runtime().breakers.force_open(
+        plan.breaker, actor=me().actor, seconds=minutes * 60, note=note, session=session
+    )
+
+
+def _close(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
+    note = write_note(session, runtime().keyring, reason, author=me().actor)
+    runtime().breakers.force_close(
+        plan.breaker, actor=me().actor, seconds=minutes * 60, note=note, session=session
+    )
+
+
+def _reset(session: Session, _name: str, plan: Plan, _minutes: float, reason: str) -> None:
+    note = write_note(session, runtime().keyring, reason, author=me().actor)
+    runtime().breakers.reset(plan.breaker, actor=me().actor, note=note, session=session)
+
+
+def _pause(session: Session, name: str, _plan: Plan, hours: float, reason: str) -> None:
+    steer.pause(session, runtime().keyring, name, actor=me().actor, reason=reason, hours=hours)
+
+
+_ACTS: dict[Verb, Callable[[Session, str, Plan, float, str], None]] = {
+    Verb.OPEN: _open,
+    Verb.CLOSE: _close,
+    Verb.RESET: _reset,
+    Verb.PAUSE: _pause,
+}
+
+
+def _page(name: str, plan: Plan, typed: Typed) -> Page:
+    with runtime().db.read() as session:
+        view = find(session, name)
+    return render(
+        "console/steer/index.html",
+        "console/steer/_form.html",
+        422 if typed.error else 200,
+        view=view,
+        plan=plan,
+        typed=typed,
+        shared=_shared(view) if plan.on_host else [],
+        key=plan.breaker.partition(":")[2],
+    )
+
+
+def _shared(view: SystemView) -> list[str]:
+    """Who else is on that host, and is steered with it."""
+    host = view.system.registered.host if view.system.registered else None
+    return [each.name for each in runtime().registry if each.host == host and each.name != view.name]
+
+
+def _said(name: str, plan: Plan) -> str:
+    whose = f"the host {plan.breaker.partition(':')[2]}" if plan.on_host else name
+    return {
+        Verb.OPEN: f"The breaker of {whose} is held open.",
+        Verb.CLOSE: f"The breaker of {whose} is held closed.",
+        Verb.RESET: f"The breaker of {whose} was reset.",
+        Verb.PAUSE: f"{name} is paused.",
+    }[plan.verb]
+
+
+def _back(name: str, said: str, *, tone: str = "good") -> Response:
+    say(said, tone=tone)
+    return go_to(url_for("console.resolver.index", name=name))
