@@ -14,7 +14,7 @@ from effaced import clock
 from effaced.breakers.admission import effective_state
 from effaced.breakers.model import BreakerState, StoreUnavailable
 from effaced.breakers.telemetry import names_of_all
-from effaced.deadletters.read import is_open
+from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus
 from effaced.outbox.due import counts_by_resolver, oldest_due
@@ -82,7 +82,9 @@ def breakers(_session: Session, runtime: Runtime) -> Iterator[Metric]:
 
 
 def letters(session: Session, _runtime: Runtime) -> Iterator[Metric]:
-    query = select(DeadLetter.domain, func.count()).where(is_open()).group_by(DeadLetter.domain)
+    query = (
+        select(DeadLetter.domain, func.count()).where(DeadLetter.status.in_(OPEN)).group_by(DeadLetter.domain)
+    )
     counts = dict(session.execute(query).all())
     gauge = GaugeMetricFamily(
         "effaced_dead_letters_open", "Dead letters that wait for a person.", labels=["domain"]
