@@ -76,7 +76,7 @@ def up(with_demo: bool, port: int, data: Path) -> None:
         if not supervisor.wait_until(lambda: _answers(f"{address}/healthz"), seconds=60):
             raise Unavailable(f"effaced did not come up. What it said is in {folder / 'logs'}.")
         if with_demo:
-            stack.callback(tell_running(folder, address, os.environ).unlink)
+            stack.callback(tell_running(folder, address, os.environ).unlink, missing_ok=True)
         _welcome(address, folder, loaded)
         supervisor.watch()
         _say("Stopping")
