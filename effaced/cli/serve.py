@@ -73,6 +73,13 @@ def scheduler(settings: Settings) -> None:
 def drain(settings: Settings, breakers: tuple[str, ...]) -> None:
     """Do everything that is due, once, without Redis: for cron, and for places that have no workers."""
     runtime = Runtime(settings, breaker_overrides=breakers)
+    try:
+        click.echo(_drained(runtime))
+    finally:
+        runtime.db.dispose()
+
+
+def _drained(runtime: Runtime) -> str:
     runtime.require_ready()
     runtime.advance_redrives()
     executed = runtime.executor.execute_due(limit=100_000)
@@ -84,6 +91,4 @@ def drain(settings: Settings, breakers: tuple[str, ...]) -> None:
     runtime.tidy()
     RetryMetrics(runtime.db).aggregate_hourly()  # where cron does the work, no scheduler counts
     messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""
-    click.echo(
-        f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."
-    )
+    return f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."

@@ -122,6 +122,40 @@ class TestLooking:
             ("host:api.example", 1.0),
         ]
 
+
+class TestSteering:
+    def test_opened_closed_and_reset(self, api: Api) -> None:
+        opened = post(api, f"{CRM}/open", seconds=60, **WHY).get_json()
+        assert (opened["state"], opened["pin"]["state"]) == ("open", "open")
+        assert (opened["pin"]["by"], opened["pin"]["reason"]) == (f"api_key:{api.key.id}", WHY["reason"])
+        assert not api.runtime.breakers.admit("crm", "api.example").granted
+        assert post(api, f"{CRM}/close", **WHY).get_json()["pin"]["state"] == "closed"
+        assert post(api, f"{CRM}/reset", **WHY).get_json()["pin"] is None
+        with api.runtime.db.read() as session:
+            told = session.scalars(select(AuditEvent.type).order_by(AuditEvent.id)).all()
+        assert told[-3:] == ["BREAKER_FORCED_OPEN", "BREAKER_FORCED_CLOSED", "BREAKER_RESET"]
+        assert WHY["reason"] not in api.everything()
+
+    def test_reading_and_writing_have_scopes_of_their_own(self, api: Api) -> None:
+        with api.runtime.db.begin() as session:
+            scopes = [Scope.OPERATE_READ]
+            _, reads = create_api_key(session, name="r", approvals_needed=1, actor="cli", scopes=scopes)
+            scopes = [Scope.REQUESTS_WRITE]
+            _, sends = create_api_key(session, name="s", approvals_needed=1, actor="cli", scopes=scopes)
+        assert api.get(BREAKERS, token=reads).status_code == 200
+        for path in ("crm/open", "crm/close", "crm/reset", "crm/undo", "advice/apply"):
+            assert post(api, f"{BREAKERS}/{path}", reads, **WHY).status_code == 403
+        for path in ("", "/crm", "/transitions", "/crm/transitions", "/summary", "/advice", "/crm/policy"):
+            assert api.get(f"{BREAKERS}{path}", token=sends).status_code == 403
+        assert api.app.test_client().get(BREAKERS).status_code == 401
+
+
+class TestMistakes:
+    @pytest.fixture
+    def migrated_url(self, migrated_sqlite_url: str) -> str:
+        """No database has a say in this, so one is enough."""
+        return migrated_sqlite_url
+
     @pytest.mark.parametrize(
         ("path", "field"),
         [
@@ -137,20 +171,6 @@ class TestLooking:
         status, slug, fields = api.problem(api.get(f"{BREAKERS}{path}"))
         assert (status, slug, list(fields)) == (422, "refused", [field])
 
-
-class TestSteering:
-    def test_opened_closed_and_reset(self, api: Api) -> None:
-        opened = post(api, f"{CRM}/open", seconds=60, **WHY).get_json()
-        assert (opened["state"], opened["pin"]["state"]) == ("open", "open")
-        assert (opened["pin"]["by"], opened["pin"]["reason"]) == (f"api_key:{api.key.id}", WHY["reason"])
-        assert not api.runtime.breakers.admit("crm", "api.example").granted
-        assert post(api, f"{CRM}/close", **WHY).get_json()["pin"]["state"] == "closed"
-        assert post(api, f"{CRM}/reset", **WHY).get_json()["pin"] is None
-        with api.runtime.db.read() as session:
-            told = session.scalars(select(AuditEvent.type).order_by(AuditEvent.id)).all()
-        assert told[-3:] == ["BREAKER_FORCED_OPEN", "BREAKER_FORCED_CLOSED", "BREAKER_RESET"]
-        assert WHY["reason"] not in api.everything()
-
     @pytest.mark.parametrize(
         ("body", "field"),
         [({"seconds": 0, **WHY}, "seconds"), ({"seconds": "5", **WHY}, "seconds"), ({}, "reason"),
@@ -163,19 +183,6 @@ class TestSteering:
         status, slug, fields = api.problem(post(api, f"{CRM}/open", **body))
         assert (status, slug, list(fields)) == (422, "refused", [field])
         assert api.rows() == before
-
-    def test_reading_and_writing_have_scopes_of_their_own(self, api: Api) -> None:
-        with api.runtime.db.begin() as session:
-            scopes = [Scope.OPERATE_READ]
-            _, reads = create_api_key(session, name="r", approvals_needed=1, actor="cli", scopes=scopes)
-            scopes = [Scope.REQUESTS_WRITE]
-            _, sends = create_api_key(session, name="s", approvals_needed=1, actor="cli", scopes=scopes)
-        assert api.get(BREAKERS, token=reads).status_code == 200
-        for path in ("crm/open", "crm/close", "crm/reset", "crm/undo", "advice/apply"):
-            assert post(api, f"{BREAKERS}/{path}", reads, **WHY).status_code == 403
-        for path in ("", "/crm", "/transitions", "/crm/transitions", "/summary", "/advice", "/crm/policy"):
-            assert api.get(f"{BREAKERS}{path}", token=sends).status_code == 403
-        assert api.app.test_client().get(BREAKERS).status_code == 401
 
 
 class TestAdvice:

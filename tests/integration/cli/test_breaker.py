@@ -201,6 +201,11 @@ class TestSteering:
 
 
 class TestMistakes:
+    @pytest.fixture
+    def migrated_url(self, migrated_sqlite_url: str) -> str:
+        """No database has a say in this, so one is enough."""
+        return migrated_sqlite_url
+
     @pytest.mark.parametrize(
         "command", [("open", "crn", "--seconds", "5"), ("close", "crn"), ("reset", "crn"), ("undo", "crn")]
     )
@@ -322,6 +327,11 @@ def test_summary_shows_each_breaker(run: Run, database: Database) -> None:
 
 
 class TestPoliciesOfACommand:
+    @pytest.fixture
+    def migrated_url(self, migrated_sqlite_url: str) -> str:
+        """No database has a say in this, so one is enough."""
+        return migrated_sqlite_url
+
     def test_of_the_command_line_win(self, settings: Settings, tmp_path: Path) -> None:
         """P5."""
         file = tmp_path / "breakers.yaml"
