@@ -41,8 +41,12 @@ def test_each_system_shows_its_kind_and_what_waits_for_it(house: House, ada: Vis
     house.run()
     house.approve(house.ask(2))
     page = ada.get(PAGE).text
-    assert card(page, "crm").startswith("crm python Breaker closed calls go out. Waiting 1 In flight 0 Parked 0 Dead letters 1")
-    assert card(page, "mailing").startswith("mailing python Breaker closed calls go out. Waiting 1 In flight 0 Parked 1")
+    assert card(page, "crm").startswith(
+        "crm python Breaker closed calls go out. Waiting 1 In flight 0 Parked 0 Dead letters 1"
+    )
+    assert card(page, "mailing").startswith(
+        "mailing python Breaker closed calls go out. Waiting 1 In flight 0 Parked 1"
+    )
     told = card(page, "archive")
     assert told.startswith("archive manual Nothing is called here: a person does the work and attests it.")
     assert "Waiting 0 In flight 0 For a person 0" in told
