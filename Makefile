@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-WORKERS ?= 2
+WORKERS ?= 3
 TESTS ?= tests
 ARGS ?=
 

@@ -79,7 +79,7 @@ def facet_rows(session: Session, query: LetterQuery, which: DeadLetterFilter) ->
 def _states(query: LetterQuery, counts: Mapping[str, int]) -> tuple[Value, ...]:
     opened = sum(counts.get(each.value, 0) for each in OPEN_STATUSES)
     values = [
-        (OPEN, "Open, all of them", opened),
+        (OPEN, "Waiting for a person", opened),
         *((each.value, label(each), counts.get(each.value, 0)) for each in DeadLetterStatus),
         (ALL, "Any state", sum(counts.values())),
     ]

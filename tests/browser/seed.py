@@ -21,6 +21,7 @@ from effaced import clock
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.passwords import hash_password
 from effaced.accounts.tables import ApiKey, Officer
+from effaced.audit.notes import write_note
 from effaced.config import Settings
 from effaced.crypto import new_key
 from effaced.db import Database
@@ -198,6 +199,14 @@ class House:
             actor = f"officer:{self.ben.id}"
             steer.pause(session, self.runtime.keyring, resolver, actor=actor, reason=reason, hours=hours)
 
+    def hold_open(self, resolver: str, *, reason: str = "They lose every second call today.") -> None:
+        with self.runtime.db.begin() as session:
+            actor = f"officer:{self.ben.id}"
+            note = write_note(session, self.runtime.keyring, reason, author=actor)
+            self.runtime.breakers.force_open(
+                f"resolver:{resolver}", actor=actor, seconds=5_400, note=note, session=session
+            )
+
     def entry(self, request_id: UUID, resolver: str) -> EntryLine:
         with self.runtime.db.read() as session:
             return next(each for each in entries_of(session, request_id) if each.resolver == resolver)
@@ -321,6 +330,7 @@ def fill(house: House, now: datetime, *, completed: int = 32) -> None:
     plot.append((1.7, house.run))
     plot.append((0.5, lambda: house.pause("payment", reason="Their maintenance, until Monday.", hours=72)))
     executed(0.3, 58)
+    plot.append((0.001, lambda: house.hold_open("mailing")))
 
     with clock.pretend(now - timedelta(days=40)) as time:
         for days, act in sorted(plot, key=lambda line: -line[0]):

@@ -15,7 +15,18 @@ OPTIONS = {
     "resultTypes": ["violations"],
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 }
-PAGES = ["", "requests", "abandoned", "scheduled", "verified", "resolvers", "audit"]
+PAGES = [
+    "",
+    "requests",
+    "abandoned",
+    "abandoned/redrives",
+    "scheduled",
+    "verified",
+    "resolvers",
+    "resolvers/mailing",
+    "resolvers/mailing/steer/close",
+    "audit",
+]
 THEMES = ["light", "dark"]
 PHONE = {"width": 360, "height": 740}
 Open = Callable[..., Desk]
@@ -93,6 +104,19 @@ def test_the_way_through_a_requeue(filled_site: Site, desk_at: Open, theme: str)
     desk.page.locator("tbody input[type=checkbox]").first.check()
     desk.page.get_by_role("button", name="Requeue selected").click()
     desk.page.get_by_label("Reason").wait_for()
+    assert violations(desk) == []
+    desk.page.go_back()
+    desk.page.get_by_role("button", name="Requeue all that match").click()
+    desk.page.get_by_label("Reason").wait_for()
+    assert violations(desk) == []
+    desk.go("/console/abandoned")
+    desk.page.locator(".groups a").first.click()
+    desk.page.locator(".group-rows a").first.wait_for()
+    assert violations(desk) == []
+    desk.page.locator(".group-rows a").first.click()
+    desk.page.get_by_label("Note").fill(" ")
+    desk.page.get_by_role("button", name="Add the note").click()
+    desk.page.get_by_role("alert").wait_for()
     assert violations(desk) == []
 
 

@@ -1,0 +1,253 @@
+"""One system: how it stands, which policies are in force, and steering it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import insert, select
+
+from effaced import clock
+from effaced.audit.tables import AuditEvent
+from effaced.breakers.model import BreakerState, StoreUnavailable
+from effaced.model import AttemptOutcome, OutboxOperation, PolicyKind, PolicyScope, new_id
+from effaced.outbox.flow import standing
+from effaced.retries.overrides import Target, get
+from effaced.retries.tables import Attempt
+from tests.browser.seed import House
+from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events
+
+PAGE = "/console/resolvers/crm"
+REASON = "They move house until the evening."
+
+
+def read(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+
+
+def open_by_failures(house: House, name: str = "resolver:crm") -> None:
+    house.runtime.breakers.repository.record_failure_with_open_check(name, 1, 60)
+
+
+def breaker(house: House, name: str = "resolver:crm") -> BreakerState:
+    row = house.runtime.breakers.repository.get_or_create(name)
+    return row.pinned or row.state
+
+
+def on_a_host(house: House) -> None:
+    known = house.runtime.registry._by_name
+    for name in ("crm", "files"):
+        known[name] = replace(known[name], host="api.example")
+
+
+def policy(house: House) -> dict[str, object]:
+    with house.runtime.db.read() as session:
+        found = get(session, Target(PolicyKind.RETRY, PolicyScope.RESOLVER, "crm"))
+    return dict(found.body) if found else {}
+
+
+def add_tries(house: House, **outcomes: int) -> None:
+    rows = [
+        {
+            "entry_id": new_id(), "request_id": new_id(), "number": 1, "resolver": "crm",
+            "operation": OutboxOperation.ERASE, "at": NOON - timedelta(hours=2),
+            "outcome": AttemptOutcome(word), "latency_ms": 80,
+        }
+        for word, count in outcomes.items()
+        for _ in range(count)
+    ]  # fmt: skip
+    with house.runtime.db.begin() as session:
+        session.execute(insert(Attempt), rows)
+
+
+def test_an_open_breaker_counts_down_in_list_page_and_overview(house: House, ada: Visitor) -> None:
+    open_by_failures(house)
+    with clock.pretend(NOON + timedelta(seconds=15)):
+        for path in (PAGE, "/console/resolvers?state=open"):
+            told = read(ada.get(path).text)
+            assert "Breaker open" in told
+            assert "next try in 45 s." in told
+        listed = re.findall(r'id="system-(\w+)"', ada.get("/console/resolvers?state=open").text)
+        assert listed == ["crm"]
+        overview = read(ada.get("/console/").text)
+        assert re.search(r"1 Open breakers calls are held back there", overview)
+
+
+def test_rate_p95_last_success_and_the_open_time_are_drawn_from_the_last_day(
+    house: House, ada: Visitor
+) -> None:
+    add_tries(house, success=3, failure=1)
+    with clock.pretend(NOON - timedelta(minutes=30)):
+        open_by_failures(house)
+    page = ada.get(PAGE).text
+    told = read(page)
+    assert "Went well, 24 h 75 %" in told
+    assert "Last success 2 Mar 2026, 10:00 2 hours ago" in told
+    assert page.count('class="band"') == 1
+    assert "2 Mar 2026, 10:00 3 1 0 min" in told
+    assert "2 Mar 2026, 11:00 0 0 30 min" in told
+
+
+def test_a_poll_brings_nothing_until_a_breaker_moves(house: House, ada: Visitor) -> None:
+    version = re.search(r'hx-get="(/console/resolvers\?seen=\w+)"', ada.get("/console/resolvers").text)
+    assert version is not None
+    assert ada.get(version[1], headers=HTMX).status_code == 204
+    open_by_failures(house)
+    answer = ada.get(version[1], headers=HTMX)
+    assert answer.status_code == 200
+    assert 'id="breaker-crm" hx-swap-oob="true"' in answer.text
+
+
+def test_a_store_that_does_not_answer_is_said_and_hides_no_page(
+    house: House, ada: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone() -> None:
+        raise StoreUnavailable(ConnectionError())
+
+    monkeypatch.setattr(house.runtime.breakers.repository, "load_all", gone)
+    assert "The breakers' store does not answer." in read(ada.get("/console/resolvers").text).replace(
+        "&#39;", "'"
+    )
+    assert ada.get(PAGE).status_code == 200
+    assert ada.get("/console/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("verb", "state", "event", "said"),
+    [
+        ("open", BreakerState.OPEN, "BREAKER_FORCED_OPEN", "Held open"),
+        ("close", BreakerState.CLOSED, "BREAKER_FORCED_CLOSED", "Held closed"),
+    ],
+)
+def test_a_breaker_is_held_with_a_reason_for_a_time(
+    house: House, ada: Visitor, verb: str, state: BreakerState, event: str, said: str
+) -> None:
+    asked = read(ada.get(f"{PAGE}/steer/{verb}").text)
+    assert "What happens" in asked
+    answer = ada.post(f"{PAGE}/steer/{verb}", {"time": "90", "reason": REASON})
+    assert (answer.status_code, answer.location) == (303, PAGE)
+    assert breaker(house) is state
+    told = read(ada.get(PAGE).text)
+    assert said in told
+    assert f"another 1 h 30 min. Ada Okafor holds it {state}: “{REASON}”" in told
+    assert count_events(house, event) == 1
+
+
+def test_a_reset_closes_and_asks_for_no_time(house: House, ada: Visitor) -> None:
+    open_by_failures(house)
+    assert 'name="time"' not in ada.get(f"{PAGE}/steer/reset").text
+    ada.post(f"{PAGE}/steer/reset", {"reason": REASON})
+    assert breaker(house) is BreakerState.CLOSED
+    assert "somebody reset it" in read(ada.get(PAGE).text)
+
+
+def test_a_pause_from_the_page_needs_its_hours(house: House, ada: Visitor) -> None:
+    assert ada.post(f"{PAGE}/steer/pause", {"reason": REASON, "time": ""}).status_code == 422
+    ada.post(f"{PAGE}/steer/pause", {"reason": REASON, "time": "2"})
+    with house.runtime.db.read() as session:
+        assert standing(session, "crm").paused
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"time": "90", "reason": " "}, "The reason is missing."),
+        ({"time": "soon", "reason": REASON}, "The minutes must be a number above 0 and at most 43200."),
+        ({"time": "nan", "reason": REASON}, "The minutes must be a number above 0 and at most 43200."),
+    ],
+)
+def test_what_is_refused_changes_nothing_and_keeps_what_was_typed(
+    house: House, ada: Visitor, form: dict[str, str], said: str
+) -> None:
+    answer = ada.post(f"{PAGE}/steer/open", form, headers=HTMX)
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert f'value="{form["time"]}"' in answer.text
+    assert form["reason"].strip() in answer.text
+    assert breaker(house) is BreakerState.CLOSED
+    assert count_events(house, "BREAKER_FORCED_OPEN") == 0
+
+
+def test_a_hosts_breaker_is_steered_with_a_word_about_its_neighbours(house: House, ada: Visitor) -> None:
+    on_a_host(house)
+    asked = read(ada.get(f"{PAGE}/steer/open?breaker=host").text)
+    assert "It also holds for files, on the same host." in asked
+    ada.post(f"{PAGE}/steer/open?breaker=host", {"time": "90", "reason": REASON})
+    assert breaker(house, "host:api.example") is BreakerState.OPEN
+    assert breaker(house) is BreakerState.CLOSED
+    listed = re.findall(r'id="system-(\w+)"', ada.get("/console/resolvers?state=open").text)
+    assert listed == ["crm", "files"]
+
+
+def test_the_policy_in_force_says_where_each_field_comes_from(house: House, ada: Visitor) -> None:
+    ada.post(f"{PAGE}/policy", {"max_attempts": "3", "reason": REASON})
+    told = read(ada.get(PAGE).text)
+    assert "Tries before it is given up 3 changed here" in told
+    assert "Wait after the first try 30 s settings" in told
+    assert "Each wait times 2 default" in told
+    assert "Opens after failures in a row 5 default" in told
+
+
+def test_a_changed_policy_holds_is_an_event_and_can_be_undone(house: House, ada: Visitor) -> None:
+    answer = ada.post(
+        f"{PAGE}/policy", {"max_attempts": "3", "base_delay": "10", "jitter": "yes", "reason": REASON}
+    )
+    assert answer.status_code == 303
+    assert policy(house) == {"max_attempts": 3, "base_delay": 10.0, "jitter": True}
+    ada.post(f"{PAGE}/policy/undo", {"reason": "It did not help."})
+    assert policy(house) == {}
+    with house.runtime.db.read() as session:
+        events = session.scalars(select(AuditEvent.type).where(AuditEvent.type.like("POLICY_%"))).all()
+    assert events == ["POLICY_CHANGED", "POLICY_UNDONE"]
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"max_attempts": "many", "reason": REASON}, "must be a number"),
+        ({"max_attempts": "99", "reason": REASON}, "less than or equal to 50"),
+        ({"max_attempts": "3", "reason": ""}, "The reason is missing."),
+    ],
+)
+def test_a_policy_that_is_refused_keeps_what_was_typed(
+    house: House, ada: Visitor, form: dict[str, str], said: str
+) -> None:
+    answer = ada.post(f"{PAGE}/policy", form, headers=HTMX)
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert f'value="{form["max_attempts"]}"' in answer.text
+    assert policy(house) == {}
+
+
+def test_undoing_what_was_never_changed_is_said(house: House, ada: Visitor) -> None:
+    ada.post(f"{PAGE}/policy/undo", {"reason": REASON})
+    assert "Nothing was changed here that could be undone." in ada.get(PAGE).text
+    assert count_events(house, "POLICY_UNDONE") == 0
+
+
+def test_moves_are_paged_the_latest_first(house: House, ada: Visitor) -> None:
+    for minute in range(13):
+        with clock.pretend(NOON - timedelta(minutes=30 - minute)):
+            open_by_failures(house)
+            house.runtime.breakers.reset("resolver:crm", actor="cli")
+    first = ada.get(PAGE).text
+    assert first.count('data-label="Went"') == 20
+    following = re.search(r'hx-get="([^"]+after=[^"]+)"', first)
+    assert following is not None
+    assert ada.get(following[1], headers=HTMX).text.count('data-label="Went"') == 6
+
+
+def test_an_auditor_reads_the_page_and_finds_no_form(house: House, cleo: Visitor) -> None:
+    open_by_failures(house)
+    page = cleo.get(PAGE).text
+    assert "Breaker open" in page
+    assert "/steer/" not in page
+    assert f'action="{PAGE}/policy' not in page
+    assert "<form" not in cleo.get(f"{PAGE}/steer/open").text.split('<main id="main"')[1]
+
+
+def test_a_system_that_nobody_knows_has_no_page(ada: Visitor) -> None:
+    assert ada.get("/console/resolvers/cmr").status_code == 404
+    assert ada.get(f"{PAGE}/steer/explode").status_code == 404
