@@ -132,7 +132,7 @@ def _page(typed: Typed | None = None) -> Page:
         views=[each for each in found.views if only is None or each.name in shown[only]],
         everything=paused.get(ALL),
         paused=paused,
-        only=only,
+        chosen=only,
         typed=typed,
         ALL=ALL,
     )

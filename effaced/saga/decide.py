@@ -247,7 +247,8 @@ def _after_error(result: Result, error: BaseException, rules: Rules, now: dateti
         return _refused(result, error, rules, now)
     if isinstance(error, BreakerOpenError):
         return _given_back(result, AttemptOutcome.CIRCUIT_OPEN, error.retry_at, rules, now)
-    if result.trial and result.retry_at is not None:
+    # Where calling twice does harm, a call that may have been made is not made again, trial or not.
+    if result.trial and result.retry_at is not None and not rules.once:
         outcome = AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE
         return _given_back(result, outcome, result.retry_at, rules, now)
     policy = rules.policy

@@ -183,6 +183,18 @@ class TestHalfOpen:
         assert entry.gate == clock.now() + 2 * RESET
         assert house.another().retry_at("crm") == entry.gate
 
+    def test_a_failed_one_is_not_made_again_where_twice_does_harm(
+        self, house: Block, noon: ManualClock
+    ) -> None:
+        vendor = opened(house)
+        house.vendor("crm", vendor, idempotent=False)
+        tried = house.request(("crm", "fresh"))
+        noon.advance(RESET)
+        house.run()
+        (entry,) = [each for each in house.entries() if each.request_id == tried]
+        assert entry.status is OutboxStatus.ABANDONED
+        assert [each.error_code for each in house.letters()] == ["not_idempotent"]
+
     def test_the_next_one_takes_another_entry(self, house: Block, noon: ManualClock) -> None:
         """If a single person's data makes the vendor stumble, others are tried."""
         vendor = opened(house, Vendor(lambda _: DOWN))
