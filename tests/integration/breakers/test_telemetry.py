@@ -139,7 +139,7 @@ def test_moves_are_paged_the_latest_first_however_late_they_were_written_down(db
     read, after = [], None
     with db.read() as session:
         while True:
-            page = transitions.page(session, service_name=CRM, after=after, limit=2)
+            page = transitions.page(session, [CRM], after=after, limit=2)
             read += [(NOON - each.at).total_seconds() for each in page.items]
             if (after := page.next) is None:
                 break
