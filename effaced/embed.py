@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from effaced import migrate
 from effaced.audit.sink import AuditSink
+from effaced.breakers.registry import BreakerRegistry
+from effaced.breakers.sql import SQLCircuitBreakerStateRepository
 from effaced.crypto import Keyring
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap
@@ -143,9 +145,15 @@ class Effaced:
             batch_size=batch_size,
             backoff=backoff,
             policy=policy,
+            breakers=self.breakers,
             on_abandoned=on_abandoned,
             on_operations_complete=complete_operations,
         )
+
+    @cached_property
+    def breakers(self) -> BreakerRegistry:
+        """Which systems are left alone for now, shared by all processes; with the built-in policy."""
+        return BreakerRegistry(SQLCircuitBreakerStateRepository(self._sessions))
 
     @cached_property
     def datamap(self) -> DataMap:

@@ -3,6 +3,10 @@
 from effaced.audit.append import Record
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.crypto import Keyring, new_key
+from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
+from effaced.deadletters.interface import FailedOperationRepository
+from effaced.deadletters.memory import InMemoryFailedOperationRepository
+from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.embed import Effaced, Taken
 from effaced.errors import ConfigurationError, Conflict, EffacedError, Refused, ResolverError
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef
@@ -39,10 +43,14 @@ __all__ = [
     "Conflict",
     "Correction",
     "CredentialsRefused",
+    "DLQCompressedEntry",
     "DatabaseAuditSink",
     "Effaced",
     "EffacedError",
     "Erased",
+    "FailedOperationData",
+    "FailedOperationRepository",
+    "InMemoryFailedOperationRepository",
     "Keyring",
     "Limits",
     "Outbox",
@@ -60,6 +68,7 @@ __all__ = [
     "Retained",
     "RetentionOnlyResolver",
     "RetryPolicy",
+    "SQLFailedOperationRepository",
     "SagaRunner",
     "Scheduled",
     "SqlStatusCountsSource",

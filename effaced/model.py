@@ -135,6 +135,8 @@ class NoticeType(StrEnum):
     EXECUTION_FAILED = "execution.failed"
     ATTESTATION_OVERDUE = "attestation.overdue"
     RESOLVER_PAUSED = "resolver.paused"
+    BREAKER_OPENED = "breaker.opened"
+    BREAKER_CLOSED = "breaker.closed"
     REQUEST_COMPLETED = "request.completed"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -11,10 +12,15 @@ from sqlalchemy.orm import Session
 
 from effaced import migrate
 from effaced.audit.sink import DatabaseAuditSink
+from effaced.breakers import transitions as moves
+from effaced.breakers.autotune import BreakerAutoTuner
+from effaced.breakers.model import RESOLVER, BreakerState, Transition
+from effaced.breakers.observe import WINDOW_S, BreakerAdvisor
 from effaced.breakers.policy import DEFAULTS, BreakerPolicies
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.stores import open_store
+from effaced.breakers.telemetry import KEPT, Called
 from effaced.clients import require_time
 from effaced.config import Settings
 from effaced.crypto import Keyring
@@ -29,8 +35,10 @@ from effaced.log import get_logger
 from effaced.model import DeadLetterDomain, PolicyKind, PolicyScope
 from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
+from effaced.notify.notices import BreakerClosed, BreakerOpened, Notice
 from effaced.notify.settle import Rules, Undeliverable
 from effaced.notify.tidy import forget_old_messages
+from effaced.notify.write import announce
 from effaced.outbox.due import due_resolvers
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
@@ -55,8 +63,11 @@ _MOST_LOTS = 50
 class Runtime:
     """Hands every entry point the same things. Files are read when first needed and then kept."""
 
-    def __init__(self, settings: Settings, *, database: Database | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, database: Database | None = None, breaker_overrides: Sequence[str] = ()
+    ) -> None:
         self.settings = settings
+        self._options = tuple(breaker_overrides)
         self.db = database or Database(settings.database_url)
         self.keyring: Keyring = settings.keyring
 
@@ -95,7 +106,7 @@ class Runtime:
 
     @cached_property
     def breaker_policies(self) -> BreakerPolicies:
-        policies = load_policies(self.settings.breakers, self.settings.breaker_overrides)
+        policies = load_policies(self.settings.breakers, self.settings.breaker_overrides, self._options)
         policies.require_longer_than({each.name: each.limits.timeout for each in self.registry})
         _require_opening_in_time(policies, self.registry, self.policy.max_attempts)
         return policies
@@ -104,11 +115,39 @@ class Runtime:
     def breakers(self) -> BreakerRegistry:
         """Made when first needed, which in a worker is after the fork."""
         store = open_store(self.settings.breaker_store, self.db, self.settings.redis_url)
-        return BreakerRegistry(store, self.breaker_policies, overrides=self._breaker_overrides)
+        return BreakerRegistry(
+            store,
+            self.breaker_policies,
+            on_transition=self._announce_move,
+            overrides=self._breaker_overrides,
+        )
 
     def _breaker_overrides(self) -> dict[str, dict[str, Any]]:
         with self.db.read() as session:
-            return {_breaker(each): dict(each.body) for each in get_all(session, PolicyKind.BREAKER)}
+            return _overridden(session)
+
+    def breaker_policies_in_force(self, session: Session) -> BreakerPolicies:
+        """With what people have changed, as it is this moment."""
+        return self.breaker_policies.replace(_overridden(session))
+
+    @property
+    def called(self) -> list[Called]:
+        """Whom the breakers guard."""
+        return [Called(each.name, each.host, each.limits.rate_per_second) for each in self.registry]
+
+    def advisor(self, session: Session, window_s: float = WINDOW_S) -> BreakerAdvisor:
+        return BreakerAdvisor(session, self.called, self.breaker_policies_in_force(session), window_s)
+
+    def tuner(self, session: Session) -> BreakerAutoTuner:
+        return BreakerAutoTuner(session, self.breaker_policies_in_force(session))
+
+    def _announce_move(self, made: Transition) -> None:
+        if (notice := _notice(made)) is None:
+            return
+        with self.db.begin() as session:
+            # Of a host and its resolver that move together, the resolver's is news enough.
+            if made.scope == RESOLVER or not moves.same_moment(session, made):
+                announce(session, [notice])
 
     def due(self) -> set[str]:
         """The resolvers with something to do that may be called now."""
@@ -153,6 +192,7 @@ class Runtime:
             forget_old_answers(session)
             forget_old_messages(session)
             forget_policies_of_closed(session)
+            moves.forget(session, KEPT)
         for _ in range(_MOST_LOTS):
             with self.db.begin() as session:
                 if forget_attempts(session) < LOT:
@@ -177,6 +217,19 @@ class Runtime:
         with self.db.read() as session:
             migrate.require_current(session.connection())
         _ = self.plan, self.registry, self.targets, self.breaker_policies
+
+
+def _overridden(session: Session) -> dict[str, dict[str, Any]]:
+    return {_breaker(each): dict(each.body) for each in get_all(session, PolicyKind.BREAKER)}
+
+
+def _notice(made: Transition) -> Notice | None:
+    """What is worth telling: that calls are held back, and that they go out again. No failed trial is."""
+    if made.old is BreakerState.CLOSED and made.new is BreakerState.OPEN:
+        return BreakerOpened(breaker=made.service_name, reason=made.reason, retry_at=made.retry_at)
+    if made.old is not BreakerState.CLOSED and made.new is BreakerState.CLOSED:
+        return BreakerClosed(breaker=made.service_name, reason=made.reason)
+    return None
 
 
 def _breaker(override: Override) -> str:

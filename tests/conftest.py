@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -21,6 +22,8 @@ import hypothesis
 import psycopg
 import pytest
 import redis
+from flask import Flask
+from jinja2 import FileSystemBytecodeCache
 from sqlalchemy import make_url
 
 from effaced import log
@@ -74,7 +77,16 @@ class Servers:
 SERVERS = pytest.StashKey[Servers]()
 
 
+def _compile_templates_once() -> None:
+    """Every test of the console has an application of its own; their templates are the same."""
+    folder = Path(tempfile.gettempdir()) / f"effaced-templates-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    # Its keys hold the templates' source, so a changed one is compiled anew.
+    Flask.jinja_options = {**Flask.jinja_options, "bytecode_cache": FileSystemBytecodeCache(str(folder))}
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    _compile_templates_once()
     # As the commands do it: unconfigured, structlog would render every logged exception with its values.
     log.configure("error", "json")
     known = getattr(config, "workerinput", {}).get("effaced_servers", {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Flask
 
-from effaced.api import dead_letters, health, metrics, problems, redrives, requests, retries
+from effaced.api import breakers, dead_letters, health, metrics, problems, redrives, requests, retries
 
 
 def register(app: Flask) -> None:
@@ -18,4 +18,5 @@ def register(app: Flask) -> None:
     api.register_blueprint(retries.blueprint, url_prefix="/api/v1/retries")
     api.register_blueprint(dead_letters.blueprint, url_prefix="/api/v1/dead-letters")
     api.register_blueprint(redrives.blueprint, url_prefix="/api/v1/redrives")
+    api.register_blueprint(breakers.blueprint, url_prefix="/api/v1/breakers")
     app.register_blueprint(api)

@@ -11,7 +11,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.deadletters.read import is_open
+from effaced.breakers.admission import effective_state
+from effaced.breakers.model import BreakerState, StoreUnavailable
+from effaced.breakers.telemetry import names_of_all
+from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus
 from effaced.outbox.due import counts_by_resolver, oldest_due
@@ -61,8 +64,27 @@ def paused(session: Session, runtime: Runtime) -> Iterator[Metric]:
     yield gauge
 
 
+def breakers(_session: Session, runtime: Runtime) -> Iterator[Metric]:
+    """As judged now, pins included. A store that does not answer tells nothing; the other measures stay."""
+    gauge = GaugeMetricFamily(
+        "effaced_breaker_state", "1 for the state that a breaker is in.", labels=["breaker", "state"]
+    )
+    try:
+        stored = {each.service_name: each for each in runtime.breakers.repository.load_all()}
+    except StoreUnavailable:
+        return
+    now = clock.now()
+    for name in sorted(set(names_of_all(runtime.called)) | stored.keys()):
+        current = effective_state(stored[name], now) if name in stored else BreakerState.CLOSED
+        for state in BreakerState:
+            gauge.add_metric([name, state.value], float(state is current))
+    yield gauge
+
+
 def letters(session: Session, _runtime: Runtime) -> Iterator[Metric]:
-    query = select(DeadLetter.domain, func.count()).where(is_open()).group_by(DeadLetter.domain)
+    query = (
+        select(DeadLetter.domain, func.count()).where(DeadLetter.status.in_(OPEN)).group_by(DeadLetter.domain)
+    )
     counts = dict(session.execute(query).all())
     gauge = GaugeMetricFamily(
         "effaced_dead_letters_open", "Dead letters that wait for a person.", labels=["domain"]
@@ -112,4 +134,4 @@ def _names(runtime: Runtime) -> set[str]:
     return {each.name for each in runtime.registry}
 
 
-MEASURES: list[Measure] = [entries, oldest, paused, letters, overdue, attempts]
+MEASURES: list[Measure] = [entries, oldest, paused, breakers, letters, overdue, attempts]

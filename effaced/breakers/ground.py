@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+from sqlalchemy.orm import Session
 
 from effaced.breakers.admission import Hold
 from effaced.breakers.change import new_row
@@ -35,6 +38,8 @@ class Admission(NamedTuple):
     holds: tuple[Hold, ...] = ()
     edition: int | None = None
     """The edition of the store in which nothing was the matter, if it tells."""
+    calm: bool = False
+    """Whether nothing was the matter then."""
 
 
 Permit = Admission
@@ -59,6 +64,12 @@ class Ground:
         self._chance = chance
         self._doors: dict[tuple[str | None, str | None, BreakerRole, int], Admission] = {}
         self._known: dict[str, CircuitBreakerStateData] = {}
+
+    def within(self, session: Session) -> Self:
+        """The same in the caller's transaction, as far as the store can: a look costs no other one."""
+        other = copy(self)
+        other.repository = self.repository.within(session)
+        return other
 
     def policy(self, service_name: str, role: BreakerRole = BreakerRole.ERASE) -> BreakerPolicy:
         """The policy in force."""

@@ -62,9 +62,13 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
         link = self._link
-        if clock.monotonic() >= link.fresh_until or not link.seen.issuperset(names):
-            with link.lock:
+        known = link.seen.issuperset(names)
+        # Who knows something to go by does not wait for another thread's look: Redis may hang.
+        if (not known or clock.monotonic() >= link.fresh_until) and link.lock.acquire(blocking=not known):
+            try:
                 self._refresh(names)
+            finally:
+                link.lock.release()
         return self._l1.load(names)
 
     def load_all(self) -> list[CircuitBreakerStateData]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from sqlalchemy import event
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, SessionTransaction
 
 from effaced import clock
 from effaced.audit.append import Record
@@ -19,6 +19,7 @@ from effaced.breakers.repository import PIN_MINUTES, CircuitBreakerStateReposito
 from effaced.errors import Problem, Refused
 
 LONGEST = timedelta(days=30)
+_UNTOLD = "effaced_breaker_moves"
 
 
 class Steering(Ground):
@@ -67,7 +68,7 @@ class Steering(Ground):
         if session is None:
             self._telling.transitions([made])
         else:
-            event.listen(session, "after_commit", lambda _: self._telling.transitions([made]), once=True)
+            session.info.setdefault(_UNTOLD, []).append(lambda: self._telling.transitions([made]))
         return made
 
 
@@ -139,3 +140,16 @@ def require_name(name: str) -> None:
 
 def _refused(field: str, message: str) -> Refused:
     return Refused(f"The breaker was left as it is: {field} {message}.", problems=[Problem(field, message)])
+
+
+@event.listens_for(Session, "after_commit")
+def _tell(session: Session) -> None:
+    if not session.in_nested_transaction():  # the release of a savepoint is no commit
+        for tell in session.info.pop(_UNTOLD, ()):
+            tell()
+
+
+@event.listens_for(Session, "after_soft_rollback")
+def _forget(session: Session, previous: SessionTransaction) -> None:
+    if not previous.nested:
+        session.info.pop(_UNTOLD, None)

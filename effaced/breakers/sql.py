@@ -6,25 +6,33 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, delete, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, bindparam, delete, insert, select, update
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.codec import NAMES, as_columns, from_columns
-from effaced.breakers.model import BreakerState, CircuitBreakerStateData
+from effaced.breakers.model import BreakerState, CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.tables import breakers
 from effaced.db import Database, is_postgres
 
 T = TypeVar("T")
 _COLUMNS = [breakers.c[name] for name in NAMES]
+# Asked at every flush, so put together once.
+_NAMED = (
+    select(*_COLUMNS)
+    .where(breakers.c.service_name.in_(bindparam("names", expanding=True)))
+    .order_by(breakers.c.service_name)
+)
+_NAMED_AND_LOCKED = _NAMED.with_for_update()
 
 
 class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     """The default store: PostgreSQL or SQLite, shared by all processes."""
 
-    def __init__(self, database: Database, session: Session | None = None) -> None:
+    def __init__(self, database: Database | sessionmaker[Session], session: Session | None = None) -> None:
         self._db = database
         self._session = session
 
@@ -32,8 +40,10 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         return SQLCircuitBreakerStateRepository(self._db, session)
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
+        if not names:
+            return {}
         with self._reading() as session:
-            return _found(session, _named(names))
+            return _found(session, _NAMED, names)
 
     def load_all(self) -> list[CircuitBreakerStateData]:
         with self._reading() as session:
@@ -64,7 +74,8 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         if self._session is not None:
             yield self._session
         else:
-            with self._db.read() as session:
+            reading = self._db.read if isinstance(self._db, Database) else self._db
+            with _answering(), reading() as session:
                 yield session
 
     @contextmanager
@@ -72,22 +83,29 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         if self._session is not None:
             yield self._session
         else:
-            with self._db.begin() as session:
+            with _answering(), self._db.begin() as session:
                 yield session
 
 
-def _named(names: Collection[str]) -> Select[Any]:
-    return select(*_COLUMNS).where(breakers.c.service_name.in_(names)).order_by(breakers.c.service_name)
+@contextmanager
+def _answering() -> Iterator[None]:
+    """A lock that does not come free, or a connection that is gone, is no reason to end a runner."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise StoreUnavailable(error) from error
 
 
-def _found(session: Session, wanted: Select[Any]) -> dict[str, CircuitBreakerStateData]:
-    rows = session.connection().execute(wanted)
+def _found(
+    session: Session, wanted: Select[Any], names: Collection[str] = ()
+) -> dict[str, CircuitBreakerStateData]:
+    rows = session.connection().execute(wanted, {"names": list(names)} if names else {})
     return {row.service_name: from_columns(row._asdict()) for row in rows}
 
 
 def _locked(session: Session, names: list[str]) -> dict[str, CircuitBreakerStateData]:
     """The rows, ours until the transaction ends; made where there are none, so that there is one to lock."""
-    found = _found(session, _named(names).with_for_update())
+    found = _found(session, _NAMED_AND_LOCKED, names)
     missing = [name for name in names if name not in found]
     if missing:
         fresh = [as_columns(CircuitBreakerStateData(name)) for name in missing]
@@ -98,7 +116,7 @@ def _locked(session: Session, names: list[str]) -> dict[str, CircuitBreakerState
                 session.connection().execute(insert_or_leave(breakers).values(row).on_conflict_do_nothing())
         else:
             session.connection().execute(insert(breakers), fresh)
-        found |= _found(session, _named(missing).with_for_update())
+        found |= _found(session, _NAMED_AND_LOCKED, missing)
     return new_rows(names, found)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from sqlalchemy import Select, delete, func, select
+from sqlalchemy import Select, and_, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import Record, append
-from effaced.breakers.model import BreakerState, CircuitBreakerStateData, Transition
+from effaced.breakers.model import RESOLVER, BreakerState, CircuitBreakerStateData, Transition
 from effaced.breakers.tables import BreakerTransition, transitions
 from effaced.paging import PAGE, Page, beyond, cut, decode
 from effaced.sql import insert_rows
@@ -19,6 +19,7 @@ from effaced.sql import insert_rows
 _WAIT_S = 60.0
 _FIELDS = tuple(Transition.__dataclass_fields__)
 _COLUMNS = [transitions.c[name] for name in _FIELDS]
+_IN_ORDER = (transitions.c.at, transitions.c.generation, transitions.c.id)
 
 
 def keep(session: Session, made: Sequence[Transition], records: Sequence[Record] = ()) -> None:
@@ -43,15 +44,44 @@ def read(
     return [Transition(*row) for row in session.execute(found)]
 
 
-def list_moves(
-    session: Session, names: Collection[str], *, after: str | None = None, limit: int = PAGE
+def history(session: Session, since: datetime, until: datetime) -> dict[str, list[Transition]]:
+    """Each breaker's moves within that time, the oldest first, and ahead of them the last one before."""
+    order = transitions.c.at.desc(), transitions.c.generation.desc(), transitions.c.id.desc()
+    place = func.row_number().over(partition_by=transitions.c.service_name, order_by=order).label("place")
+    before = select(transitions.c.id, place).where(transitions.c.at < since).subquery()
+    last = select(before.c.id).where(before.c.place == 1)
+    within = and_(transitions.c.at >= since, transitions.c.at < until)
+    found = select(*_COLUMNS).where(or_(within, transitions.c.id.in_(last))).order_by(*_IN_ORDER)
+    moves: dict[str, list[Transition]] = {}
+    for row in session.execute(found):
+        moves.setdefault(row.service_name, []).append(Transition(*row))
+    return moves
+
+
+def page(
+    session: Session, names: Collection[str] | None = None, *, after: str | None = None, limit: int = PAGE
 ) -> Page[Transition]:
-    """A page of the moves of these breakers, the latest first."""
-    query = select(transitions.c.id, *_COLUMNS).where(transitions.c.service_name.in_(names))
-    if after:
-        query = query.where(beyond([transitions.c.id], decode(after, int), descending=True))
-    rows = session.execute(query.order_by(transitions.c.id.desc()).limit(limit + 1)).all()
-    return cut([Transition(*row[1:]) for row in rows], limit, [(row.id,) for row in rows])
+    """A page of the moves of these breakers, or of all, the latest first."""
+    # By when they were made: with a shared store they may be written down in another order.
+    keys = [transitions.c.at, transitions.c.id]
+    found = select(transitions.c.id, *_COLUMNS).order_by(*(key.desc() for key in keys)).limit(limit + 1)
+    if names is not None:
+        found = found.where(transitions.c.service_name.in_(names))
+    if after is not None:
+        found = found.where(beyond(keys, decode(after, datetime, int), descending=True))
+    rows = session.execute(found).all()
+    return cut([Transition(*row[1:]) for row in rows], limit, [(row.at, row.id) for row in rows])
+
+
+def same_moment(session: Session, made: Transition) -> bool:
+    """Whether a resolver's breaker went into the same state in the change that `made` belongs to."""
+    twin = select(transitions.c.id).where(
+        transitions.c.at == made.at,
+        transitions.c.new == made.new,
+        transitions.c.old != made.new,
+        transitions.c.service_name.startswith(f"{RESOLVER}:"),
+    )
+    return session.scalar(twin.limit(1)) is not None
 
 
 def remembered(session: Session, names: Collection[str] | None = None) -> dict[str, CircuitBreakerStateData]:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from effaced import log
+from effaced.bench.breaker import bench_breaker
 from effaced.bench.claim import bench_claim
 from effaced.bench.counts import bench_counts
 from effaced.bench.drain import bench_cases, bench_drain
@@ -168,6 +169,15 @@ def counts(terminal: int, parked: int, times: int, url: str | None, as_json: boo
         bench_counts(terminal=terminal, parked=parked, times=times, url=url, progress=_progress("counts")),
         as_json,
     )
+
+
+@bench.command("breaker")
+@click.option("--calls", default=100_000, show_default=True, type=click.IntRange(1, 10_000_000))
+@_ROUNDS
+@_common
+def breaker(calls: int, rounds: int, url: str | None, as_json: bool) -> None:
+    """May I call, and it went well: in memory beside pybreaker, and Redis with memory before it."""
+    _show(bench_breaker(calls=calls, rounds=rounds, url=url, progress=_progress("breaker")), as_json)
 
 
 def _progress(name: str) -> Callable[[str], None]:

@@ -80,7 +80,8 @@ def show_command(settings: Settings, letter: str, as_json: bool) -> None:
         found = find_letter(session, letter_id)
         notes = notes_of(session, settings.keyring, letter_id)
         ref = refs_of(session, [found.request_id]).get(found.request_id) if found.request_id else None
-        people = [found.resolved_by or "", f"officer:{found.assigned_to}", *(note.author for note in notes)]
+        assigned = f"officer:{found.assigned_to}" if found.assigned_to else None
+        people = [found.resolved_by, assigned, *(note.author for note in notes)]
         names = names_of(session, [each for each in people if each])
     if as_json:
         show.as_json(plain_letter(found) | {"ref": ref, "notes": [plain_note(each) for each in notes]})
@@ -178,7 +179,7 @@ def archive(settings: Settings, letters: tuple[str, ...], older_than_days: int |
                     break
                 count += done
     left = len(ids) - count
-    click.echo(f"Archived {count:,}." + (f" {left} are not settled, and stay." if ids and left else ""))
+    click.echo(f"Archived {count:,}." + (f" Not settled, and so left alone: {left}." if ids and left else ""))
 
 
 @deadletter.command("purge")

@@ -26,15 +26,17 @@ COMMANDS = {
     "datamap": "datamap",
     "resolver": "resolver",
     "deadletter": "deadletter",
+    "breaker": "breaker",
     "notify": "notify",
     "retries": "retries",
     "officer": "officer",
     "apikey": "apikey",
     "audit": "audit",
     "bench": "bench",
+    "demo": "demo",
 }
 # These make or bring their own settings.
-_WITHOUT_SETTINGS = {"keys", "up", "bench"}
+_WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}
 
 
 class _Commands(click.Group):

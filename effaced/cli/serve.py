@@ -39,12 +39,22 @@ def web(settings: Settings, host: str, port: int, workers: int, threads: int) ->
     serve(build, bind=f"{host}:{port}", workers=workers, threads=threads)
 
 
+_BREAKER = click.option(
+    "--breaker",
+    "breakers",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A breaker policy's field for this process, such as defaults.fail_max=3; over file and environment.",
+)
+
+
 @click.command()
 @click.option("--burst", is_flag=True, help="Stop when the queue is empty.")
+@_BREAKER
 @click.pass_obj
-def worker(settings: Settings, burst: bool) -> None:
+def worker(settings: Settings, burst: bool, breakers: tuple[str, ...]) -> None:
     """Make the external calls (RQ worker). Start as many as you like."""
-    work(Runtime(settings), burst=burst)
+    work(Runtime(settings, breaker_overrides=breakers), burst=burst)
 
 
 @click.command()
@@ -58,10 +68,18 @@ def scheduler(settings: Settings) -> None:
 
 
 @click.command()
+@_BREAKER
 @click.pass_obj
-def drain(settings: Settings) -> None:
+def drain(settings: Settings, breakers: tuple[str, ...]) -> None:
     """Do everything that is due, once, without Redis: for cron, and for places that have no workers."""
-    runtime = Runtime(settings)
+    runtime = Runtime(settings, breaker_overrides=breakers)
+    try:
+        click.echo(_drained(runtime))
+    finally:
+        runtime.db.dispose()
+
+
+def _drained(runtime: Runtime) -> str:
     runtime.require_ready()
     runtime.advance_redrives()
     executed = runtime.executor.execute_due(limit=100_000)
@@ -73,6 +91,4 @@ def drain(settings: Settings) -> None:
     runtime.tidy()
     RetryMetrics(runtime.db).aggregate_hourly()  # where cron does the work, no scheduler counts
     messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""
-    click.echo(
-        f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."
-    )
+    return f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import httpx
@@ -18,7 +19,8 @@ from effaced.cli.supervise import Child, Supervisor
 from effaced.config import Settings, is_set, load_settings
 from effaced.crypto import new_key
 from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
-from effaced.demo.vendors import DEMO_TOKEN
+from effaced.demo.running import tell_running
+from effaced.demo.vendors import DEMO_TOKEN, VENDORS
 from effaced.errors import Unavailable
 from effaced.ports import free_port, require_free
 from effaced.runtime import Runtime
@@ -73,6 +75,8 @@ def up(with_demo: bool, port: int, data: Path) -> None:
         address = f"http://127.0.0.1:{port}"
         if not supervisor.wait_until(lambda: _answers(f"{address}/healthz"), seconds=60):
             raise Unavailable(f"effaced did not come up. What it said is in {folder / 'logs'}.")
+        if with_demo:
+            stack.callback(tell_running(folder, address, os.environ).unlink, missing_ok=True)
         _welcome(address, folder, loaded)
         supervisor.watch()
         _say("Stopping")
@@ -95,8 +99,10 @@ def _environment(folder: Path, redis_url: str, with_demo: bool) -> dict[str, str
         environ |= {
             "EFFACED_DATAMAP": str(_DEMO / "datamap.yaml"),
             "EFFACED_RESOLVERS": str(_DEMO / "resolvers.yaml"),
+            "EFFACED_BREAKERS": str(_DEMO / "breakers.yaml"),
             "EFFACED_DEMO_VENDORS": f"http://127.0.0.1:{free_port()}",
             "EFFACED_DEMO_TOKEN": DEMO_TOKEN,
+            **{f"EFFACED_DEMO_{name.upper()}": f"http://127.0.0.1:{free_port()}/{name}" for name in VENDORS},
             "EFFACED_SWEEP_SECONDS": "2",
         }
     return environ
@@ -122,8 +128,10 @@ def _load_demo(
     settings: Settings, supervisor: Supervisor, spawn: Callable[..., None], folder: Path
 ) -> Loaded:
     vendors = os.environ["EFFACED_DEMO_VENDORS"]
+    ports = {name: urlsplit(os.environ[f"EFFACED_DEMO_{name.upper()}"]).port for name in VENDORS}
+    own = [each for name, port in ports.items() for each in ("--own-port", f"{name}={port}")]
     spawn(
-        "vendors", "--port", vendors.rpartition(":")[2], "--state", str(folder / "vendors.db"),
+        "vendors", "--port", vendors.rpartition(":")[2], *own, "--state", str(folder / "vendors.db"),
         module="effaced.demo.vendors",
     )  # fmt: skip
     if not supervisor.wait_until(lambda: _answers(vendors), seconds=30):
@@ -141,6 +149,7 @@ def _welcome(address: str, folder: Path, loaded: Loaded | None) -> None:
     if loaded:
         click.echo(f"  Sign in   {OFFICER}  /  {PASSWORD}   (also admin@ and auditor@demo.example)")
         click.echo(f"  Vendors   {os.environ['EFFACED_DEMO_VENDORS']}   (switch faults on and watch)")
+        click.echo("  Drill     effaced demo outage payment   (in another terminal)")
         click.echo(f"  API key   {loaded.api_token}")
     else:
         click.echo("  Sign in   `effaced officer add` makes the first officer")

@@ -9,8 +9,8 @@ from werkzeug.wrappers import Response
 
 from effaced.accounts.actors import names_of
 from effaced.audit.notes import read_notes, write_note
+from effaced.breakers import transitions
 from effaced.breakers.model import host_name
-from effaced.breakers.transitions import list_moves
 from effaced.console.breaker_view import breakers_of
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
@@ -128,7 +128,7 @@ def _moves(name: str) -> dict[str, object]:
     registry = runtime().registry
     names = breakers_of(registry.get(name)) if name in registry else (breaker_name(name),)
     with runtime().db.read() as session:
-        page = list_moves(session, names, after=after, limit=MOVES)
+        page = transitions.page(session, names, after=after, limit=MOVES)
         who = names_of(session, [each.actor for each in page.items])
     url = url_for("console.resolver.index", name=name)
     return {"page": page, "who": who, "after": after, "next_url": with_query(url, {"after": page.next})}

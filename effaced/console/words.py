@@ -135,6 +135,8 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (NoticeType.EXECUTION_FAILED, "The own database could not be changed"),
     (NoticeType.ATTESTATION_OVERDUE, "A confirmation is overdue"),
     (NoticeType.RESOLVER_PAUSED, "A system is paused"),
+    (NoticeType.BREAKER_OPENED, "Calls to a system are held back"),
+    (NoticeType.BREAKER_CLOSED, "A system is called again"),
     (NoticeType.REQUEST_COMPLETED, "A request is completed"),
     (BreakerState.CLOSED, "closed"),
     (BreakerState.OPEN, "open"),

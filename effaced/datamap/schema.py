@@ -137,10 +137,12 @@ def read_schema(connection: Connection) -> LiveSchema:
 
 def _read(connection: Connection, inspector: Inspector) -> LiveSchema:
     sqlite = connection.dialect.name == "sqlite"
-    tables = _tables(connection, inspector)
+    # effaced's own are many, and not to be asked about one by one. Nothing at all would mean everything.
+    names = [name for name in inspector.get_table_names() if not name.startswith(OWN_PREFIX)] or [""]
+    tables = _tables(connection, inspector, names)
     foreign_keys = [
         key
-        for (_, name), found in inspector.get_multi_foreign_keys().items()
+        for (_, name), found in inspector.get_multi_foreign_keys(filter_names=names).items()
         for reflected in (found if name in tables else ())
         if (key := _foreign_key(connection, str(name), reflected, tables)) is not None
     ]
@@ -160,25 +162,26 @@ def _read(connection: Connection, inspector: Inspector) -> LiveSchema:
     )
 
 
-def _tables(connection: Connection, inspector: Inspector) -> dict[str, LiveTable]:
-    columns = inspector.get_multi_columns()
-    keys = inspector.get_multi_pk_constraint()
-    constraints = inspector.get_multi_unique_constraints()
+def _tables(connection: Connection, inspector: Inspector, names: list[str]) -> dict[str, LiveTable]:
+    columns = inspector.get_multi_columns(filter_names=names)
+    keys = inspector.get_multi_pk_constraint(filter_names=names)
+    constraints = inspector.get_multi_unique_constraints(filter_names=names)
     expressions: list[tuple[str, str]] = []
     if connection.dialect.name == "sqlite":
         # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
-        indexes = inspector.get_multi_indexes(include_auto_indexes=True)
+        indexes = inspector.get_multi_indexes(filter_names=names, include_auto_indexes=True)
         hidden: set[str] = set()
         named = {str(place[1]): [each["name"] for each in found] for place, found in columns.items()}
         collations = catalog.sqlite_collations(connection, named)
         expressions = catalog.sqlite_expression_uniques(connection)
     else:
-        indexes, hidden = inspector.get_multi_indexes(), catalog.partitions(connection)
+        indexes = inspector.get_multi_indexes(filter_names=names)
+        hidden = catalog.partitions(connection)
         collations = catalog.postgres_collations(connection)
     tables = {}
     for place in sorted(columns, key=str):
         name = str(place[1])
-        if name.startswith(OWN_PREFIX) or name in hidden:
+        if name in hidden:
             continue
         primary = frozenset(keys[place]["constrained_columns"])
         live = {

@@ -2,74 +2,43 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from effaced import clock
 from effaced.crypto import Keyring
 from effaced.deadletters import sla
-from effaced.deadletters.change import STILL_MISSING, status_values
-from effaced.deadletters.context import as_uuid, code, person
+from effaced.deadletters.change import status_values
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
-from effaced.deadletters.letter import Values, as_data, with_details
+from effaced.deadletters.letter import Values, with_details
+from effaced.deadletters.memory_letters import Behind as Behind
+from effaced.deadletters.memory_letters import MemoryLetters, counts, is_active, matching
 from effaced.deadletters.memory_summaries import MemorySummaries
 from effaced.deadletters.rules import (
-    ACTIVE,
     ARCHIVED,
     FORCIBLE,
     OPEN,
     PENDING,
-    REJECTED,
     REPLAYING,
     RESOLVED,
     SETTLED,
-    TWICE,
     after_failed_replay,
-    domain_of,
     not_archived,
     purge_choice,
     scarred,
     status_of,
 )
-from effaced.errors import Conflict
-from effaced.log import get_logger
-from effaced.model import DeadLetterStatus
-
-_log = get_logger(__name__)
-Condition = Callable[[Values], bool]
 
 
-@dataclass(slots=True)
-class Behind:
-    """What stands behind letters, by the id of their entry: work under way, and erasures not made."""
-
-    under_way: set[UUID] = field(default_factory=set)
-    missing: set[UUID] = field(default_factory=set)
-
-
-class InMemoryFailedOperationRepository(FailedOperationRepository):
+class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository):
     """One lock around everything. `behind` stands for the outbox that this store does not have."""
 
     def __init__(self, keyring: Keyring, *, behind: Behind | None = None) -> None:
-        super().__init__(keyring)
-        self._behind = behind or Behind()
-        self._letters: dict[UUID, Values] = {}
-        self._notes: dict[UUID, str] = {}
+        MemoryLetters.__init__(self, behind or Behind())
+        FailedOperationRepository.__init__(self, keyring)
         self._summaries = MemorySummaries()
-        self._lock = threading.RLock()
-
-    def _keep(self, values: Values) -> None:
-        with self._lock:
-            link = values["entry_id"], values["domain"]
-            if link[0] and any((each["entry_id"], each["domain"]) == link for each in self._letters.values()):
-                raise Conflict(TWICE)
-            self._letters[values["id"]] = values
 
     def get_by_id(self, id: str) -> FailedOperationData | None:
         with self._lock:
@@ -132,7 +101,7 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
     def find_by_status(
         self, status: str, domain: str | None = None, failure_type: str | None = None, limit: int = 100
     ) -> list[FailedOperationData]:
-        return self._oldest(_matching(status, domain, failure_type), limit)
+        return self._oldest(matching(status, domain, failure_type), limit)
 
     def find(
         self,
@@ -143,13 +112,13 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
         offset: int = 0,
         limit: int = 100,
     ) -> list[FailedOperationData]:
-        found = self._oldest(_matching(status, domain, failure_type))
+        found = self._oldest(matching(status, domain, failure_type))
         return found[::-1][offset : offset + limit]
 
     def count(
         self, *, status: str | None = None, domain: str | None = None, failure_type: str | None = None
     ) -> int:
-        return len(self._where(_matching(status, domain, failure_type)))
+        return len(self._where(matching(status, domain, failure_type)))
 
     def count_created_in_window(self, start: datetime, end: datetime) -> int:
         return len(self._where(lambda each: start <= each["created_at"] <= end))
@@ -161,7 +130,7 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
         failure_type: str | None = None,
         limit: int = 100,
     ) -> list[FailedOperationData]:
-        fits = _matching(PENDING, domain, failure_type)
+        fits = matching(PENDING, domain, failure_type)
         return self._oldest(lambda each: fits(each) and each["retry_count"] < each["max_retries"], limit)
 
     def find_sla_breached(
@@ -179,14 +148,14 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
 
     def get_statistics(self) -> dict[str, Any]:
         with self._lock:
-            everything, active = list(self._letters.values()), self._where(_is_active)
+            everything, active = list(self._letters.values()), self._where(is_active)
             late = self.find_sla_breached(clock.now(), dict(sla.THRESHOLDS))
         return {
             "total": len(everything),
             "active": len(active),
-            "by_status": _counts("status", everything),
-            "by_domain": _counts("domain", active),
-            "by_failure_type": _counts("failure_type", active),
+            "by_status": counts("status", everything),
+            "by_domain": counts("domain", active),
+            "by_failure_type": counts("failure_type", active),
             "sla_breached": dict(Counter(each.domain for each in late)),
             "oldest_active_at": min((each["created_at"] for each in active), default=None),
         }
@@ -195,8 +164,8 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
         self, *, status: str | None = None, domain: str | None = None
     ) -> dict[str, dict[str, int]]:
         return {
-            "by_status": _counts("status", self._where(_matching(domain=domain))),
-            "by_domain": _counts("domain", self._where(_matching(status=status))),
+            "by_status": counts("status", self._where(matching(domain=domain))),
+            "by_domain": counts("domain", self._where(matching(status=status))),
         }
 
     def try_acquire_for_replay(
@@ -283,7 +252,7 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
         with self._lock:
             return {
                 "total": len(self._letters),
-                "by_status": _counts("status", self._letters.values()),
+                "by_status": counts("status", self._letters.values()),
                 "resolved_older_than_30_days": len(
                     self._where(lambda each: self._archivable(each, month_ago))
                 ),
@@ -294,14 +263,14 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
         return len(self._purgeable(older_than_days))
 
     def count_all(self) -> int:
-        return len(self._where(_is_active))
+        return len(self._where(is_active))
 
     def count_by_domain(self, domain: str) -> int:
-        fits = _matching(domain=domain)
-        return len(self._where(lambda each: _is_active(each) and fits(each)))
+        fits = matching(domain=domain)
+        return len(self._where(lambda each: is_active(each) and fits(each)))
 
     def get_oldest_ids(self, count: int, domain: str | None = None) -> list[str]:
-        return [each.id for each in self._oldest(_matching(domain=domain), max(0, count))]
+        return [each.id for each in self._oldest(matching(domain=domain), max(0, count))]
 
     def delete(self, entry_id: str) -> bool:
         return self.purge_archived(ids=[entry_id]) == 1
@@ -333,90 +302,3 @@ class InMemoryFailedOperationRepository(FailedOperationRepository):
     def update_compressed_status(self, entry_id: str, new_status: str) -> bool:
         with self._lock:
             return self._summaries.move(entry_id, new_status)
-
-    def _one(self, id: str) -> Values | None:
-        known = as_uuid(id)
-        return self._letters.get(known) if known else None
-
-    def _where(self, fits: Condition) -> list[Values]:
-        with self._lock:
-            found = [each for each in self._letters.values() if fits(each)]
-        return sorted(found, key=lambda each: (each["created_at"], each["id"]))
-
-    def _oldest(self, fits: Condition, limit: int | None = None) -> list[FailedOperationData]:
-        with self._lock:
-            return [self._out(each) for each in self._where(fits)[:limit]]
-
-    def _expired(self, over: Callable[[datetime], bool]) -> list[FailedOperationData]:
-        found = self._oldest(lambda each: each["expires_at"] is not None and over(each["expires_at"]))
-        return sorted(found, key=lambda each: (each.expires_at, UUID(each.id)))
-
-    def _change(
-        self,
-        letter: Values,
-        to: DeadLetterStatus,
-        resolution: str,
-        note: str,
-        by: int | str | None,
-        recommended: str = "",
-    ) -> None:
-        if to in SETTLED and self._missing(letter):
-            raise Conflict(STILL_MISSING)
-        values = status_values(to)
-        if resolution:
-            values["resolution"] = code("resolution_type", resolution, 32)
-        if by is not None and to in SETTLED:
-            values["resolved_by"] = person(by)
-        if recommended:
-            values["recommended_action"] = code("recommended_action", recommended, 32)
-        if note:
-            self._notes[letter["id"]] = note
-        letter.update(values)
-
-    def _missing(self, letter: Values) -> bool:
-        return letter["entry_id"] in self._behind.missing
-
-    def _archivable(self, letter: Values, since: datetime) -> bool:
-        settled = letter["status"] in (RESOLVED, REJECTED) and letter["resolved_at"] <= since
-        return settled and not self._missing(letter)
-
-    def _purgeable(self, older_than_days: int) -> list[Values]:
-        since = clock.now() - timedelta(days=older_than_days)
-        return self._where(lambda each: each["status"] is ARCHIVED and each["archived_at"] <= since)
-
-    def _evictable(self, count: int, domain: str | None) -> list[Values]:
-        chosen = self._where(_matching(ARCHIVED, domain))[: max(0, count)]
-        if len(chosen) < count:
-            unresolved = len(self._where(_is_active))
-            _log.error("dead_letters_not_evicted", asked=count, evicted=len(chosen), unresolved=unresolved)
-        return chosen
-
-    def _remove(self, letters: list[Values]) -> int:
-        for letter in letters:
-            del self._letters[letter["id"]]
-            self._notes.pop(letter["id"], None)
-        return len(letters)
-
-    def _out(self, letter: Values) -> FailedOperationData:
-        return as_data(letter, self._notes.get(letter["id"], ""))
-
-
-def _matching(
-    status: str | None = None, domain: str | None = None, failure_type: str | None = None
-) -> Condition:
-    wanted: dict[str, object] = {}
-    if status is not None:
-        wanted["status"] = status_of(status)
-    if domain is not None:
-        wanted["domain"] = domain_of(domain)
-    if failure_type is not None:
-        wanted["failure_type"] = failure_type
-    return lambda each: all(each[name] == value for name, value in wanted.items())
-
-
-def _is_active(letter: Values) -> bool:
-    return letter["status"] in ACTIVE
-
-
-def _counts(name: str, letters: Iterable[Values]) -> dict[str, int]:
-    return dict(Counter(str(each[name]) for each in letters))

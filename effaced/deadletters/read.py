@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.deadletters import sla
-from effaced.deadletters.rules import OPEN
+from effaced.deadletters.rules import OPEN, UNDONE
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import NotFound
 from effaced.model import DeadLetterDomain, DeadLetterStatus
@@ -185,13 +185,14 @@ def choices(session: Session, column: Any, which: DeadLetterFilter) -> list[str]
 
 
 def open_letters_of(session: Session, request_ids: Iterable[UUID]) -> list[DeadLetterLine]:
-    """The open letters of these requests, the oldest first."""
-    query = select(*_COLUMNS).where(DeadLetter.request_id.in_(list(request_ids)), is_open())
+    """The letters that hold these requests up, also those that were given up; the oldest first."""
+    query = select(*_COLUMNS).where(DeadLetter.request_id.in_(list(request_ids)), holds_up())
     return [DeadLetterLine(*row) for row in session.execute(query.order_by(*_ORDER))]
 
 
-def is_open() -> ColumnElement[bool]:
-    return DeadLetter.status.in_(OPEN)
+def holds_up() -> ColumnElement[bool]:
+    """The condition for letters whose work is not done, and not being done."""
+    return DeadLetter.status.in_(UNDONE)
 
 
 def matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Row, insert
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SYSTEM
 from effaced.audit.notes import NoteRef, read_notes, write_note
@@ -30,7 +31,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
 
     def __init__(
         self,
-        database: Database,
+        database: Database | sessionmaker[Session],
         keyring: Keyring,
         *,
         actor: str = SYSTEM,
@@ -52,7 +53,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         letter_id = as_uuid(id)
         if letter_id is None:
             return None
-        with self._db.read() as session:
+        with self._read() as session:
             found = find.by_id(session, letter_id)
             return self._out(session, [found])[0] if found else None
 
@@ -110,7 +111,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         return self.update_status(id, RESOLVED, resolution_type, resolution_note, resolved_by_id)
 
     def get_expired_operations(self, before_date: datetime, limit: int = 100) -> list[FailedOperationData]:
-        with self._db.read() as session:
+        with self._read() as session:
             before = DeadLetter.expires_at < before_date
             return self._out(session, find.expired(session, before, limit=limit))
 
@@ -122,7 +123,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     def find_by_status(
         self, status: str, domain: str | None = None, failure_type: str | None = None, limit: int = 100
     ) -> list[FailedOperationData]:
-        with self._db.read() as session:
+        with self._read() as session:
             which = find.matching(status, domain, failure_type)
             return self._out(session, find.oldest(session, *which, limit=limit))
 
@@ -135,18 +136,18 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         offset: int = 0,
         limit: int = 100,
     ) -> list[FailedOperationData]:
-        with self._db.read() as session:
+        with self._read() as session:
             which = find.matching(status, domain, failure_type)
             return self._out(session, find.newest(session, *which, offset=offset, limit=limit))
 
     def count(
         self, *, status: str | None = None, domain: str | None = None, failure_type: str | None = None
     ) -> int:
-        with self._db.read() as session:
+        with self._read() as session:
             return find.count(session, *find.matching(status, domain, failure_type))
 
     def count_created_in_window(self, start: datetime, end: datetime) -> int:
-        with self._db.read() as session:
+        with self._read() as session:
             return find.count(session, DeadLetter.created_at.between(start, end))
 
     def find_replayable(
@@ -156,28 +157,28 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         failure_type: str | None = None,
         limit: int = 100,
     ) -> list[FailedOperationData]:
-        with self._db.read() as session:
+        with self._read() as session:
             which = find.matching(None, domain, failure_type)
             return self._out(session, find.oldest(session, find.replayable(), *which, limit=limit))
 
     def find_sla_breached(
         self, current_time: datetime, sla_thresholds: dict[str, timedelta]
     ) -> list[FailedOperationData]:
-        with self._db.read() as session:
+        with self._read() as session:
             return self._out(session, find.breached(session, current_time, sla_thresholds))
 
     def find_expired(self, current_time: datetime) -> list[FailedOperationData]:
-        with self._db.read() as session:
+        with self._read() as session:
             return self._out(session, find.expired(session, DeadLetter.expires_at <= current_time))
 
     def get_statistics(self) -> dict[str, Any]:
-        with self._db.read() as session:
+        with self._read() as session:
             return find.statistics(session)
 
     def get_facet_counts(
         self, *, status: str | None = None, domain: str | None = None
     ) -> dict[str, dict[str, int]]:
-        with self._db.read() as session:
+        with self._read() as session:
             return {
                 "by_status": find.counts_by(session, DeadLetter.status, *find.matching(domain=domain)),
                 "by_domain": find.counts_by(session, DeadLetter.domain, *find.matching(status=status)),
@@ -248,23 +249,23 @@ class SQLFailedOperationRepository(FailedOperationRepository):
             return purge.purge(session, ids=chosen, older_than_days=older_than_days, actor=self._actor)
 
     def get_cleanup_stats(self) -> dict[str, Any]:
-        with self._db.read() as session:
+        with self._read() as session:
             return find.cleanup_statistics(session)
 
     def count_archived_older_than(self, older_than_days: int) -> int:
-        with self._db.read() as session:
+        with self._read() as session:
             return purge.count_purgeable(session, older_than_days)
 
     def count_all(self) -> int:
-        with self._db.read() as session:
+        with self._read() as session:
             return find.count(session, DeadLetter.status.in_(ACTIVE))
 
     def count_by_domain(self, domain: str) -> int:
-        with self._db.read() as session:
+        with self._read() as session:
             return find.count(session, DeadLetter.status.in_(ACTIVE), *find.matching(domain=domain))
 
     def get_oldest_ids(self, count: int, domain: str | None = None) -> list[str]:
-        with self._db.read() as session:
+        with self._read() as session:
             return [str(each) for each in find.oldest_ids(session, count, *find.matching(domain=domain))]
 
     def delete(self, entry_id: str) -> bool:
@@ -288,11 +289,11 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     def get_compressed_entries(
         self, domain: str | None = None, status: str | None = None, limit: int = 100
     ) -> list[DLQCompressedEntry]:
-        with self._db.read() as session:
+        with self._read() as session:
             return summaries.summaries(session, domain=domain, status=status, limit=limit)
 
     def get_compressed_summary(self) -> dict[str, Any]:
-        with self._db.read() as session:
+        with self._read() as session:
             return summaries.totals(session)
 
     def update_compressed_status(self, entry_id: str, new_status: str) -> bool:
@@ -302,6 +303,9 @@ class SQLFailedOperationRepository(FailedOperationRepository):
             return False
         with self._db.begin() as session:
             return summaries.move(session, summary_id, new_status)
+
+    def _read(self) -> AbstractContextManager[Session]:
+        return self._db.read() if isinstance(self._db, Database) else self._db()
 
     def _note(self, session: Session, letter_id: UUID, text: str) -> NoteRef | None:
         if not text:

@@ -20,6 +20,8 @@ PENDING, REVIEWING, REPLAYING, RESOLVED, REQUIRES_REVIEW, PERMANENTLY_FAILED, RE
 )
 # A letter is open while a person has to decide about it.
 OPEN = (PENDING, REVIEWING, REQUIRES_REVIEW)
+# What holds its request up: giving a letter up does not do what it is about.
+UNDONE = (*OPEN, PERMANENTLY_FAILED)
 # Nobody has to think of these any more.
 SETTLED = (RESOLVED, REJECTED, ARCHIVED)
 ACTIVE = tuple(each for each in DeadLetterStatus if each not in SETTLED)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import httpx
 from sqlalchemy import text
 
 from effaced import clock
@@ -21,6 +20,7 @@ from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.demo.company import create_company, fill_company
+from effaced.demo.vendors.remote import switch
 from effaced.model import Correction, RequestKind, Role
 from effaced.requests import steer
 from effaced.requests.approve import approve_and_execute
@@ -28,9 +28,10 @@ from effaced.requests.intake import receive
 from effaced.runtime import Runtime
 
 PEOPLE = 300
+SHOP = "Web shop"
 OFFICER = "officer@demo.example"
 PASSWORD = "erase-me-please"  # noqa: S105
-_REASON = "Identity confirmed by the shop's account; no invoice is disputed."
+REASON = "Identity confirmed by the shop's account; no invoice is disputed."
 _PAUSED = "The cellar is being painted; nobody gets at the boxes until it is dry."
 _TEAM = (
     (OFFICER, "Mara Lindqvist", Role.OFFICER),
@@ -111,7 +112,7 @@ class Demo:
                 create_officer(session, email=email, name=name, role=role, password=PASSWORD, actor="cli")
                 for email, name, role in _TEAM
             ]
-            key, token = create_api_key(session, name="Web shop", approvals_needed=1, actor="cli")
+            key, token = create_api_key(session, name=SHOP, approvals_needed=1, actor="cli")
         progress(f"telling {len(SCENES)} stories")
         now = clock.now()
         for moment, step in sorted(self._steps(now, team[0], key), key=lambda each: each[0]):
@@ -163,7 +164,7 @@ class Demo:
 
     def _approve(self, scene: Scene, request_id: UUID, officer: Officer) -> None:
         with self._fault(scene):
-            approve_and_execute(self._runtime.executor, request_id, by=officer.id, reason=_REASON)
+            approve_and_execute(self._runtime.executor, request_id, by=officer.id, reason=REASON)
             at = clock.now()
             for number in range(scene.tries):
                 with clock.pretend(at):
@@ -172,11 +173,9 @@ class Demo:
 
     @contextmanager
     def _fault(self, scene: Scene) -> Iterator[None]:
-        self._switch(scene.vendor, scene.fault, **dict(scene.options))
+        if not scene.vendor:
+            yield
+            return
+        switch(self._vendors, scene.vendor, scene.fault, **dict(scene.options))
         yield
-        self._switch(scene.vendor, "none")
-
-    def _switch(self, vendor: str, kind: str, **options: object) -> None:
-        if vendor:
-            fields = {"vendor": vendor, "kind": kind, **options}
-            httpx.post(f"{self._vendors}/_faults", json=fields).raise_for_status()
+        switch(self._vendors, scene.vendor, "none")

@@ -58,6 +58,24 @@ class ResolverPaused(Notice):
     until: datetime | None = None
 
 
+class BreakerMoved(Notice):
+    """`breaker` is `resolver:crm` or `host:api.example`; `reason` is the event that moved it."""
+
+    breaker: Name
+    reason: Code
+
+
+class BreakerOpened(BreakerMoved):
+    """Nothing is sent until a trial may be made, at `retry_at` at the earliest."""
+
+    type = NoticeType.BREAKER_OPENED
+    retry_at: datetime | None = None
+
+
+class BreakerClosed(BreakerMoved):
+    type = NoticeType.BREAKER_CLOSED
+
+
 class RequestCompleted(Notice):
     type = NoticeType.REQUEST_COMPLETED
     operation: OutboxOperation

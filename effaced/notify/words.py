@@ -53,6 +53,15 @@ def _paused(facts: Facts) -> str:
     return f"No more calls are made to {whom}{until} ({facts['code']})."
 
 
+def _breaker(facts: Facts) -> str:
+    return str(facts["breaker"]).partition(":")[2]
+
+
+def _opened(facts: Facts) -> str:
+    when = f" before {facts['retry_at']}" if facts.get("retry_at") else " for now"
+    return f"Calls to {_breaker(facts)} are held back ({facts['reason']}). Nothing is sent to it{when}."
+
+
 _REQUEUE = "Somebody has to look at it: see to the cause, then requeue it on the Abandoned page."
 _ALL: dict[str, _Sentences] = {
     NoticeType.ENTRY_ABANDONED: _Sentences(
@@ -87,6 +96,16 @@ _ALL: dict[str, _Sentences] = {
         lambda facts: "all calls are paused" if facts["resolver"] == "*" else f"{_system(facts)} is paused",
         _paused,
         "What is due there waits. Somebody has to see to the cause, then let it go on.",
+    ),
+    NoticeType.BREAKER_OPENED: _Sentences(
+        lambda facts: f"calls to {_breaker(facts)} are held back",
+        _opened,
+        "What is due there waits and loses no attempt. It is tried again without you; if it lasts, ask them.",
+    ),
+    NoticeType.BREAKER_CLOSED: _Sentences(
+        lambda facts: f"{_breaker(facts)} is called again",
+        lambda facts: f"{_breaker(facts)} is called again ({facts['reason']}). What has waited follows.",
+        "There is nothing to do.",
     ),
     NoticeType.REQUEST_COMPLETED: _Sentences(
         lambda _facts: "a request is completed",

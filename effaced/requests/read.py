@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.days import Day, count_by_day
-from effaced.deadletters.read import is_open, open_letters_of
+from effaced.deadletters.read import holds_up, open_letters_of
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, OutboxStatus, RequestKind, RequestStatus
 from effaced.outbox.tables import Operation, OutboxRow
@@ -204,7 +204,7 @@ def _blocked(by: Blocker, by_hand: frozenset[str]) -> ColumnElement[bool]:
         case Blocker.HOLD:
             return Request.status == RequestStatus.ON_HOLD
         case Blocker.ABANDONED:
-            return select(DeadLetter.id).where(DeadLetter.request_id == Request.id, is_open()).exists()
+            return select(DeadLetter.id).where(DeadLetter.request_id == Request.id, holds_up()).exists()
         case Blocker.VENDOR:
             return parked.where(OutboxRow.resolver.not_in(by_hand)).exists()
         case Blocker.PERSON:

@@ -144,6 +144,8 @@ def advance(db: Database, redrive_id: UUID, *, ahead: timedelta = AHEAD) -> bool
             with db.begin() as session:
                 if not step(session, redrive_id, ahead=ahead, limit=1):
                     return False
+        except OperationalError:
+            return False
         except Exception as error:
             _log.error("redrive_row_failed", redrive=str(redrive_id), error=type(error).__name__)
             with db.begin() as session:

@@ -45,6 +45,9 @@ class Claims:
 
     def claim(self, resolver: str, room: int, *, busy: bool) -> Claimed:
         """The next entries, if the breakers let any through."""
+        with self._sessions.begin() as session:
+            if admission := self._gate.glance(session, resolver, room):
+                return self._claim_freely(session, resolver, admission, room, busy=busy)
         admission = self._gate.admit(resolver, room)
         if admission.trial:
             return self._claim_trial(resolver, admission, OutboxOperation.ERASE)
@@ -54,26 +57,29 @@ class Claims:
             if admission.trial:
                 return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY)
             return Claimed([], blocked=True)
-        return self._claim_freely(resolver, admission, min(room, admission.granted), busy=busy)
+        with self._sessions.begin() as session:
+            room = min(room, admission.granted)
+            return self._claim_freely(session, resolver, admission, room, busy=busy)
 
-    def _claim_freely(self, resolver: str, admission: Admission, room: int, *, busy: bool) -> Claimed:
+    def _claim_freely(
+        self, session: Session, resolver: str, admission: Admission, room: int, *, busy: bool
+    ) -> Claimed:
         """One whose runner died comes first, and flies by itself."""
         lease = self._lease
-        with self._sessions.begin() as session:
-            now = standing(session, resolver)
-            if now.paused:
-                return Claimed([])
-            booking = self._booking(session, resolver, now)
-            if booking and not booking.room:
-                return Claimed([], wait=booking.wait)
-            if busy and outbox.has_crashed(session, resolver):
-                return Claimed([], alone=True)  # nothing more until what is flying has landed
-            crashed = [] if busy else outbox.claim_crashed(session, resolver, lease=lease)
-            room = min(room, booking.room) if booking else room
-            entries = crashed or outbox.claim(session, resolver, limit=room, lease=lease)
-            if booking:
-                booking.take(len(entries))
-            return Claimed(entries, admission, alone=bool(crashed))
+        now = standing(session, resolver)
+        if now.paused:
+            return Claimed([])
+        booking = self._booking(session, resolver, now)
+        if booking and not booking.room:
+            return Claimed([], wait=booking.wait)
+        if busy and outbox.has_crashed(session, resolver):
+            return Claimed([], alone=True)  # nothing more until what is flying has landed
+        crashed = [] if busy else outbox.claim_crashed(session, resolver, lease=lease)
+        room = min(room, booking.room) if booking else room
+        entries = crashed or outbox.claim(session, resolver, limit=room, lease=lease)
+        if booking:
+            booking.take(len(entries))
+        return Claimed(entries, admission, alone=bool(crashed))
 
     def _claim_trial(self, resolver: str, admission: Admission, operation: OutboxOperation) -> Claimed:
         """As many as a half-open breaker lets through, to see how they fare."""

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.deadletters.read import is_open
+from effaced.deadletters.rules import UNDONE
 from effaced.deadletters.tables import DeadLetter
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.aggregate import final_until
@@ -23,7 +23,9 @@ def forget_attempts(session: Session) -> int:
 
     Those of an entry that a person still has to decide about stay: they say why.
     """
-    undecided = select(DeadLetter.id).where(DeadLetter.entry_id == OutboxRow.entry_id, is_open())
+    undecided = select(DeadLetter.id).where(
+        DeadLetter.entry_id == OutboxRow.entry_id, DeadLetter.status.in_(UNDONE)
+    )
     over = (
         select(Attempt.id)
         .join(OutboxRow, OutboxRow.entry_id == Attempt.entry_id)

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from sqlalchemy.orm import Session
+
 from effaced import clock
 from effaced.breakers.model import BreakerOpenError, BreakerRole, resolver_name
 from effaced.breakers.outcomes import Outcome, classify
@@ -42,6 +44,12 @@ class Gate:
             return Admission(most, role)
         return self._breakers.admit(resolver, self._host(resolver), role, most)
 
+    def glance(self, session: Session, resolver: str, most: int) -> Admission | None:
+        """The same with one look in the claim's own transaction; None if it is not that simple."""
+        if self._breakers is None:
+            return Admission(most, BreakerRole.ERASE)
+        return self._breakers.glance(resolver, self._host(resolver), BreakerRole.ERASE, most, session)
+
     def give_back(self, admission: Admission, unused: int) -> None:
         """So many of the admitted calls are not made."""
         if self._breakers is not None and admission.trial and unused:
@@ -69,10 +77,11 @@ class Gate:
         for each in results:
             if each.admission is not None:
                 together[each.admission, _ROLES[each.entry.operation]].append(each)
-        for (admission, role), told in together.items():
-            outcomes = [self._outcome(each, role) for each in told]
+        for (admission, role), alike in together.items():
+            outcomes = [self._outcome(each, role) for each in alike]
             made = [each for each in outcomes if each is not None]
-            self._breakers.settle(admission._replace(role=role), made, len(outcomes) - len(made))
+            told = admission if admission.role is role else admission._replace(role=role)
+            self._breakers.settle(told, made, len(outcomes) - len(made), trusting=True)
 
     def tell_read_back(self, resolver: str, admission: Admission, looked: LookedBack | None) -> None:
         """What a later read-back came to; None if it was not made."""

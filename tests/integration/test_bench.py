@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -137,6 +138,20 @@ def test_counts_counts_every_entry(fresh_postgres_url: str) -> None:
     report = run("counts", *CROWD, "--times", "3", url=fresh_postgres_url)
     assert (report["n"], report["unit"]) == (3, "ms")
     assert 0 < report["p50"] <= report["p95"]
+
+
+def test_breaker_compares_memory_with_pybreaker_and_layers_with_redis(fresh_postgres_url: str) -> None:
+    report = run("breaker", "--calls", "200", "--rounds", "1", url=fresh_postgres_url)
+    assert (report["n"], report["unit"], report["pybreaker"]) == (200, "calls/s", "1.4.1")
+    consistent(report["layered"])
+    assert report["sql"]["value"] > 0
+    assert tables(fresh_postgres_url) == ["effaced_alembic_version"], "it leaves nothing behind"
+
+
+def test_breaker_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pybreaker", None)
+    result = CliRunner().invoke(bench, ["breaker"])
+    assert "pip install" in str(result.exception)
 
 
 def test_without_json_it_speaks_to_people(fresh_postgres_url: str) -> None:

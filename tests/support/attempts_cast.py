@@ -35,6 +35,8 @@ class Try:
     error: str | None = None
     first: bool = True
     delay_before_ms: int | None = 15
+    retry_after_s: int | None = None
+    trial: bool = False
 
     def row(self) -> dict[str, Any]:
         return {

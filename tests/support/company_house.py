@@ -27,7 +27,7 @@ from effaced.crypto import new_key
 from effaced.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.demo.company import create_company, fill_company, vendor_records
-from effaced.demo.vendors import DEMO_TOKEN, Vendors
+from effaced.demo.vendors import Vendors
 from effaced.model import OutboxStatus, RequestKind, Role
 from effaced.outbox.tables import OutboxRow
 from effaced.ports import free_port
@@ -235,13 +235,12 @@ def company(database_url: str, redis_url: str, folder: Path, **settings: object)
             "EFFACED_KEYS": new_key(),
             "EFFACED_DATAMAP": str(where / "datamap.yaml"),
             "EFFACED_RESOLVERS": str(where / "resolvers.yaml"),
-            "EFFACED_DEMO_VENDORS": vendors.base_url,
-            "EFFACED_DEMO_TOKEN": DEMO_TOKEN,
+            **vendors.environ,
             "EFFACED_SECURE_COOKIES": "false",
             "EFFACED_SWEEP_SECONDS": "0.5",
             **{f"EFFACED_{name.upper()}": str(value) for name, value in settings.items()},
         }
-        os.environ.update({name: environ[name] for name in ("EFFACED_DEMO_VENDORS", "EFFACED_DEMO_TOKEN")})
+        os.environ.update(vendors.environ)
         made = Company(
             database_url,
             redis_url,

@@ -63,6 +63,7 @@ def test_a_wrong_value_names_the_key_and_what_is_allowed(
         ("EFFACED_REDIS_URL", "hunter2"),
         ("EFFACED_TIME_ZONE", "hunter2"),
         ("EFFACED_BATCH_SIZE", "hunter2"),
+        ("EFFACED_METRICS_TOKEN", "hunter2"),
     ],
 )
 def test_a_wrong_value_is_never_shown(clean: pytest.MonkeyPatch, name: str, secret: str) -> None:

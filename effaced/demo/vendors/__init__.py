@@ -1,6 +1,6 @@
 """Fake vendors: real HTTP servers on loopback, with faults that can be switched on.
 
-One process serves all of them, each under a path of its own:
+One process serves all of them, each on a port and under a path of its own:
 
     payment   /payment/v1/customers/{id}       deletes at once, takes PATCH
     crm       /crm/contacts/{id}               deletes at once, takes PATCH

@@ -10,13 +10,20 @@ from threading import Event
 import click
 
 from effaced.demo.company import demo_people, vendor_records
-from effaced.demo.vendors import DEMO_TOKEN, Vendors
+from effaced.demo.vendors import DEMO_TOKEN, VENDORS, Vendors
 from effaced.errors import EffacedError
 
 
 @click.command("vendors")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=9100, show_default=True, help="0 for a free one."
+)
+@click.option(
+    "--own-port",
+    "own_ports",
+    multiple=True,
+    metavar="VENDOR=PORT",
+    help="One vendor's own port; a free one otherwise.",
 )
 @click.option(
     "--token",
@@ -43,23 +50,51 @@ from effaced.errors import EffacedError
     metavar="SECONDS",
     help="How long the mailing list takes to forget.",
 )
-def main(port: int, token: str, state: Path | None, people: int, seed: int, expire_after: float) -> None:
+def main(
+    port: int,
+    own_ports: tuple[str, ...],
+    token: str,
+    state: Path | None,
+    people: int,
+    seed: int,
+    expire_after: float,
+) -> None:
     """Run the demo company's fake vendors on 127.0.0.1. Faults are switched on the page at /."""
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    vendors = Vendors(port=port, token=token, state=state, expire_after=timedelta(seconds=expire_after))
+    vendors = Vendors(
+        port=port,
+        own_ports=_ports(own_ports),
+        token=token,
+        state=state,
+        expire_after=timedelta(seconds=expire_after),
+    )
     try:
         if vendors.store.is_new:
             for name, records in vendor_records(demo_people(people, seed)).items():
                 vendors.seed(name, records)
         vendors.start()
         click.echo(f"Fake vendors at {vendors.base_url}")
+        for name in VENDORS:
+            click.echo(f"  {name} at {vendors.url(name)}")
         stop.wait()
     except EffacedError as error:
         raise click.ClickException(str(error)) from None
     finally:
         vendors.stop()
+
+
+def _ports(given: tuple[str, ...]) -> dict[str, int]:
+    found = {}
+    for each in given:
+        name, _, port = each.partition("=")
+        if name not in VENDORS or not port.isdecimal() or int(port) > 65_535:
+            raise click.BadParameter(
+                f"expected VENDOR=PORT with one of {', '.join(VENDORS)}", param_hint="--own-port"
+            )
+        found[name] = int(port)
+    return found
 
 
 if __name__ == "__main__":

@@ -91,3 +91,14 @@ def _like(default: Option, name: str, value: object) -> Option:
     if not 0 <= number <= _NINETY_DAYS or (name == "every" and number < 1):
         raise Refused(f"{name}: expected a number of 0 to {_NINETY_DAYS} (every: 1 or more)")
     return int(number) if isinstance(default, int) else number
+
+
+def duration(value: object) -> float:
+    """How many seconds a fault stays on."""
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        seconds = -1
+    if not 0 < seconds <= _NINETY_DAYS:
+        raise Refused(f"for_seconds: expected a number over 0, up to {_NINETY_DAYS}")
+    return seconds

@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing; `calls` holds what happened."""
 
     def do_GET(self) -> None:
-        if urlsplit(self.path).path == "/":
+        if urlsplit(self.path).path == "/" and self.server.only is None:
             return self.reply(200, render(self.server.vendors).encode(), "text/html; charset=utf-8")
         return self.vendor_call()
 
@@ -60,7 +60,7 @@ class Handler(BaseHTTPRequestHandler):
         self.vendor_call()
 
     def do_POST(self) -> None:
-        if urlsplit(self.path).path == "/_faults":
+        if urlsplit(self.path).path == "/_faults" and self.server.only is None:
             return self.change_faults()
         return self.vendor_call()
 
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         vendors = self.server.vendors
         url = urlsplit(self.path)
         vendor = VENDORS.get(url.path.split("/")[1])
-        if vendor is None:
+        if vendor is None or self.server.only not in (None, vendor.name):
             return self.reply_json(404, {"error": "no such vendor"})
         body = self.body()  # one that nobody read would be taken for the next request
         key = self.headers.get("Idempotency-Key")
@@ -81,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def misbehave(self, vendor: Vendor) -> _Outcome | None:
         """What a fault makes of this call before anybody looks at it; None if it goes on as usual."""
-        vendors, fault = self.server.vendors, self.server.vendors.faults.get(vendor.name)
+        vendors, fault = self.server.vendors, self.server.vendors.fault_of(vendor.name)
         if fault is None:
             return None
         match fault.kind:
@@ -141,7 +141,7 @@ class Handler(BaseHTTPRequestHandler):
             return 422, {"error": f"expected some of {', '.join(vendor.corrects)}"}, {}
         if reference not in vendors.store.find(vendor.name, reference):
             return 404, {"error": "not found"}, {}
-        fault = vendors.faults.get(vendor.name)
+        fault = vendors.fault_of(vendor.name)
         if fault is None or fault.kind is not FaultKind.LIES:
             vendors.store.correct(vendor.name, reference, values)
             if key:
@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
         found = list(vendors.store.find(vendor.name, reference))
         if not found:
             return 404, {"error": "not found"}, {}
-        fault = vendors.faults.get(vendor.name)
+        fault = vendors.fault_of(vendor.name)
         if fault is not None and fault.kind is FaultKind.LIES:
             return 204, {}, {}
         if vendor.only_expires or (fault is not None and fault.kind is FaultKind.EXPIRES_ONLY):
@@ -190,7 +190,7 @@ class Handler(BaseHTTPRequestHandler):
         except (ValueError, KeyError, AttributeError, TypeError):
             return self.reply_json(422, {"error": "expected vendor, kind and the kind's options"})
         if is_json:
-            return self.reply_json(200, {"fault": str(self.server.vendors.faults.get(vendor, "none"))})
+            return self.reply_json(200, {"fault": str(self.server.vendors.fault_of(vendor) or "none")})
         return self.reply(303, b"", "text/plain", {"Location": "/"})
 
     def body(self) -> bytes:

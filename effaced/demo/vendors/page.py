@@ -20,6 +20,10 @@ button { min-width: 9rem; min-height: 2rem } input { width: 6rem; min-height: 1.
 small { opacity: .8 } code { overflow-wrap: anywhere }
 """
 
+# A drill: see how a breaker opens, waits, tries and closes, with nobody to switch it off.
+OUTAGE: dict[str, str | int | float | bool] = {"how": "503", "for_seconds": 120}
+_OUTAGE = "answers 503 for so long and then works again: watch the breaker on the console's Resolvers page"
+
 
 def render(vendors: Vendors) -> str:
     """The whole page."""
@@ -34,7 +38,10 @@ def render(vendors: Vendors) -> str:
 
 
 def _section(vendors: Vendors, name: str) -> str:
-    fault = vendors.faults.get(name)
+    fault, left = vendors.fault_of(name), vendors.fault_seconds(name)
+    said = str(fault) if fault else "none"
+    if left is not None:
+        said += f", for another {max(0, round(left))} seconds"
     calls = [call for call in list(vendors.calls)[-200:] if call.vendor == name][-5:]
     recent = "".join(
         f"<li><code>{escape(call.method)} {escape(call.target)}</code> {call.status or 'no answer'}</li>"
@@ -42,15 +49,18 @@ def _section(vendors: Vendors, name: str) -> str:
     )
     return (
         f"<section><h2>{escape(name)}</h2><p>{len(vendors.records(name))} records. "
-        f"Fault: <strong>{escape(str(fault) if fault else 'none')}</strong></p>"
+        f"Fault: <strong>{escape(said)}</strong></p>"
         f"{_form(name, 'none', {}, 'works as it should')}"
+        f"{_form(name, FaultKind.DOWN, OUTAGE, _OUTAGE, 'outage')}"
         + "".join(_form(name, kind, OPTIONS[kind], MEANING[kind]) for kind in FaultKind)
         + (f"<p>Latest calls:</p><ul>{recent}</ul>" if recent else "<p>No calls yet.</p>")
         + "</section>"
     )
 
 
-def _form(vendor: str, kind: str, options: dict[str, str | int | float | bool], meaning: str) -> str:
+def _form(
+    vendor: str, kind: str, options: dict[str, str | int | float | bool], meaning: str, button: str = ""
+) -> str:
     fields = "".join(
         f'<label>{escape(name)} <input name="{escape(name)}" value="{escape(str(value).lower())}"></label>'
         for name, value in options.items()
@@ -59,5 +69,5 @@ def _form(vendor: str, kind: str, options: dict[str, str | int | float | bool], 
         '<form method="post" action="/_faults">'
         f'<input type="hidden" name="vendor" value="{escape(vendor)}">'
         f'<input type="hidden" name="kind" value="{escape(kind)}">'
-        f"<button>{escape(kind)}</button>{fields}<small>{escape(meaning)}</small></form>"
+        f"<button>{escape(button or kind)}</button>{fields}<small>{escape(meaning)}</small></form>"
     )

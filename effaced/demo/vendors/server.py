@@ -12,26 +12,33 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
-from effaced.demo.vendors.faults import Fault, make_fault
+from effaced import clock
+from effaced.demo.vendors.faults import Fault, duration, make_fault
 from effaced.demo.vendors.handler import Call, Handler
-from effaced.demo.vendors.store import Store, known
+from effaced.demo.vendors.store import VENDORS, Store, known
 from effaced.errors import Unavailable
 
+PREFIX = "EFFACED_DEMO_"
 DEMO_TOKEN = "demo-vendor-token"  # noqa: S105 (nothing real is behind it)
 
 
 class Vendors:
-    """All fake vendors, on one loopback port. A context manager: started inside, stopped after."""
+    """All fake vendors on loopback. A context manager: started inside, stopped after.
+
+    Each has a port of its own, as vendors have hosts of their own. `port` answers for all, with the page.
+    """
 
     def __init__(
         self,
         *,
         port: int = 0,
+        own_ports: Mapping[str, int] | None = None,
         token: str = DEMO_TOKEN,
         state: Path | None = None,
         expire_after: timedelta = timedelta(minutes=2),
     ) -> None:
         self.port = port
+        self.own_ports = {name: (own_ports or {}).get(name, 0) for name in VENDORS}
         self.token = token
         self.expire_after = expire_after
         self.calls: deque[Call] = deque(maxlen=10_000)
@@ -40,28 +47,35 @@ class Vendors:
         self.store = Store(state)
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
-        self._server: Server | None = None
-        self._thread: Thread | None = None
+        self._ends: dict[str, float] = {}
+        self._servers: list[tuple[Server, Thread]] = []
 
     def start(self) -> Vendors:
-        try:
-            self._server = Server(("127.0.0.1", self.port), self)
-        except OSError as error:
-            raise Unavailable(f"Port {self.port} can't be used ({error.strerror}).") from None
-        self.port = self._server.server_address[1]
-        self._thread = Thread(target=self._server.serve_forever, args=(0.05,), name="vendors")
-        self._thread.start()
+        self.port = self._listen(self.port, None)
+        for name, port in self.own_ports.items():
+            self.own_ports[name] = self._listen(port, name)
         return self
+
+    def _listen(self, port: int, only: str | None) -> int:
+        try:
+            server = Server(("127.0.0.1", port), self, only)
+        except OSError as error:
+            raise Unavailable(f"Port {port} can't be used ({error.strerror}).") from None
+        thread = Thread(target=server.serve_forever, args=(0.05,), name=f"vendors {only or ''}")
+        thread.start()
+        self._servers.append((server, thread))
+        bound: int = server.server_address[1]
+        return bound
 
     def stop(self) -> None:
         """Stop answering, hang up on everybody, and wait until that is done."""
         self.stopping.set()
-        if self._server is not None and self._thread is not None:
-            self._server.shutdown()
-            self._thread.join()
-            self._server.hang_up()
-            self._server.server_close()
-            self._server = None
+        while self._servers:
+            server, thread = self._servers.pop()
+            server.shutdown()
+            thread.join()
+            server.hang_up()
+            server.server_close()
         self.store.close()
 
     def __enter__(self) -> Vendors:
@@ -75,8 +89,15 @@ class Vendors:
         """What EFFACED_DEMO_VENDORS is set to."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def environ(self) -> dict[str, str]:
+        """What the demo's resolvers.yaml asks the environment for, and where the page is."""
+        named = {f"{PREFIX}{name.upper()}": self.url(name) for name in VENDORS}
+        return {f"{PREFIX}VENDORS": self.base_url, f"{PREFIX}TOKEN": self.token, **named}
+
     def url(self, name: str) -> str:
-        return f"{self.base_url}/{known(name).name}"
+        """Where one vendor is, on its own port."""
+        return f"http://127.0.0.1:{self.own_ports[known(name).name]}/{name}"
 
     def seed(self, name: str, records: Mapping[str, Mapping[str, object]]) -> None:
         """Give a vendor records, by their key; for `files` the key is an object's whole path."""
@@ -86,15 +107,33 @@ class Vendors:
         """What a vendor holds about people now."""
         return self.store.all(name)
 
-    def fault(self, name: str, kind: str, **options: object) -> None:
-        """Switch a fault on, in place of the one that was on."""
-        self.faults[known(name).name] = make_fault(kind, options)
+    def fault(self, name: str, kind: str, *, for_seconds: object = None, **options: object) -> None:
+        """Switch a fault on, in place of the one that was on; it ends by itself if a time is given."""
+        fault = make_fault(kind, options)
+        ends = None if for_seconds is None else clock.monotonic() + duration(for_seconds)
+        self.heal(known(name).name)
+        if ends is not None:
+            self._ends[name] = ends
+        self.faults[name] = fault
         self._counts[name] = 0
+
+    def fault_of(self, name: str) -> Fault | None:
+        """The fault that is on now."""
+        left = self.fault_seconds(name)
+        if left is not None and left <= 0:
+            self.heal(name)
+        return self.faults.get(name)
+
+    def fault_seconds(self, name: str) -> float | None:
+        """How long the fault stays on; None if until it is switched off."""
+        ends = self._ends.get(name)
+        return None if ends is None else ends - clock.monotonic()
 
     def heal(self, name: str | None = None) -> None:
         """Switch the fault of one vendor off, or of all."""
         for each in list(self.faults) if name is None else [known(name).name]:
             self.faults.pop(each, None)
+            self._ends.pop(each, None)
 
     def count(self, name: str) -> int:
         """The number of this call since the vendor's fault was last changed, from 1."""
@@ -104,13 +143,14 @@ class Vendors:
 
 
 class Server(ThreadingHTTPServer):
-    """A server that knows its connections, so that it can end them."""
+    """Answers for one vendor only, or for all. It knows its connections, so that it can end them."""
 
     daemon_threads = False  # joined by server_close, so that nothing is left running
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], vendors: Vendors) -> None:
+    def __init__(self, address: tuple[str, int], vendors: Vendors, only: str | None) -> None:
         self.vendors = vendors
+        self.only = only
         self.connections: set[socket.socket] = set()
         super().__init__(address, Handler)
 

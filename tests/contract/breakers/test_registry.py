@@ -14,6 +14,7 @@ from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.registry import BreakerRegistry, Permit
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.clients import retry_after
 from effaced.clock import ManualClock
 
 pytestmark = pytest.mark.usefixtures("now")
@@ -300,6 +301,12 @@ class TestCooldown:
         now.advance(seconds(120))
         assert calls.allow(HOST, "crm").granted == 1
         assert calls.cooldown_remaining_ms(HOST, "crm") is None
+
+    def test_retry_after_may_be_a_date(self, repository: Repository) -> None:
+        calls = registry(repository)
+        wait = retry_after("Mon, 02 Mar 2026 12:02:00 GMT")
+        calls.settle(calls.admit("crm"), [Outcome(OutcomeKind.FAILURE, 429, wait)])
+        assert calls.retry_at("crm") == NOON + seconds(120)
 
     def test_up_to_a_cap(self, repository: Repository) -> None:
         calls = registry(repository)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from letters_cast import databases, emptied
 from saga_cast import KEYRING
-from sqlalchemy import delete, insert
+from sqlalchemy import insert
 
 from effaced import clock
 from effaced.clock import ManualClock
@@ -21,9 +20,10 @@ from effaced.deadletters.data import FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
 from effaced.deadletters.memory import Behind, InMemoryFailedOperationRepository
 from effaced.deadletters.repository import SQLFailedOperationRepository
-from effaced.deadletters.tables import DeadLetter, DeadLetterSummary
 from effaced.model import OutboxOperation, OutboxStatus, new_id
 from effaced.outbox.tables import OutboxRow
+
+__all__ = ["databases"]
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -94,31 +94,9 @@ def in_database(database: Database) -> Store:
     return Store(SQLFailedOperationRepository(database, KEYRING), entry)
 
 
-@pytest.fixture(scope="module")
-def databases(
-    postgres_admin: Any,
-    migrated_postgres_template: str,
-    migrated_sqlite_template: Path,
-    tmp_path_factory: Any,
-) -> Iterator[dict[str, Database]]:
-    """One database of each kind for the tests of a module: making one takes longer than most tests."""
-    path = tmp_path_factory.mktemp("letters") / "letters.db"
-    shutil.copyfile(migrated_sqlite_template, path)
-    url = postgres_admin.create(template=migrated_postgres_template)
-    made = {"sqlite": Database(f"sqlite:///{path}", pool_size=8), "postgresql": Database(url, pool_size=8)}
-    yield made
-    for database in made.values():
-        database.dispose()
-    postgres_admin.drop(url)
-
-
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, now: ManualClock, databases: dict[str, Database]) -> Store:
     """The test runs once per store, and time stands still."""
     if request.param == "memory":
         return in_memory()
-    database = databases[request.param]
-    with database.begin() as session:
-        for table in (DeadLetter, DeadLetterSummary, OutboxRow):
-            session.execute(delete(table))
-    return in_database(database)
+    return in_database(emptied(databases[request.param]))

@@ -10,6 +10,7 @@ import pytest
 from saga_cast import KEYRING
 
 from effaced.clock import ManualClock
+from effaced.db import Database
 from effaced.deadletters.interface import FailedOperationRepository
 from effaced.deadletters.memory import InMemoryFailedOperationRepository
 from effaced.deadletters.repository import SQLFailedOperationRepository
@@ -347,6 +348,12 @@ class TestNothingPersonal:
         letter_id = store.create()
         store.letters.mark_as_resolved(letter_id, "by_hand", "Anna has called")
         assert "Anna" not in repr(store.get(letter_id))
+
+
+def test_an_application_s_own_sessions_will_do(databases: dict[str, Database]) -> None:
+    letters = SQLFailedOperationRepository(databases["sqlite"].sessions, KEYRING)
+    letter = letters.create("message", "Refused")
+    assert letters.get_by_id(letter.id) == letter
 
 
 @pytest.mark.parametrize("kind", [InMemoryFailedOperationRepository, SQLFailedOperationRepository])

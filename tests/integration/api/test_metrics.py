@@ -126,6 +126,16 @@ def test_what_is_due_late_or_left_to_people_is_told(measured: Api, url: str) -> 
     assert value(samples, "effaced_resolver_paused", resolver="*") == 0
 
 
+def test_the_state_of_every_breaker_is_told_and_a_pin_counts(measured: Api, url: str) -> None:
+    measured.runtime.breakers.force_open("host:gone.example", actor="cli", seconds=60)
+    samples = scrape(url)
+    assert [
+        value(samples, "effaced_breaker_state", breaker=breaker, state=state)
+        for breaker in ("resolver:crm", "host:gone.example")
+        for state in ("closed", "half_open", "open")
+    ] == [1, 0, 0, 0, 0, 1]
+
+
 def test_an_entry_whose_lease_or_gate_is_over_is_due_since_then(measured: Api, url: str) -> None:
     now, db = clock.now(), measured.runtime.db
     entry = ended_entry(db, now - 5 * HOUR, OutboxStatus.FAILED)

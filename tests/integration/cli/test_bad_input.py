@@ -15,6 +15,7 @@ from effaced import demo
 from effaced.crypto import new_key
 from effaced.db import Database
 from effaced.demo.company import create_company
+from effaced.demo.vendors import VENDORS
 
 DEMO = Path(demo.__file__).parent
 
@@ -30,7 +31,7 @@ class Shell:
             "EFFACED_KEYS": new_key(),
             "EFFACED_DATAMAP": str(DEMO / "datamap.yaml"),
             "EFFACED_RESOLVERS": str(DEMO / "resolvers.yaml"),
-            "EFFACED_DEMO_VENDORS": "http://127.0.0.1:1",
+            **{f"EFFACED_DEMO_{name.upper()}": "http://127.0.0.1:1" for name in VENDORS},
             "EFFACED_DEMO_TOKEN": "t",
         }
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from letters_cast import Post
+from letters_cast import Post, databases, emptied
 from saga_cast import NOON
 
 from effaced import clock
 from effaced.db import Database
+
+__all__ = ["databases"]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def db(request: pytest.FixtureRequest, databases: dict[str, Database]) -> Database:
+    """Empty but for the trail; the test runs once per engine."""
+    return emptied(databases[request.param])
 
 
 @pytest.fixture
@@ -18,11 +26,9 @@ def post(db: Database) -> Post:
 
 
 @pytest.fixture
-def postgres_post(migrated_postgres_url: str) -> Iterator[Post]:
+def postgres_post(databases: dict[str, Database]) -> Post:
     """For races: on SQLite writers come one after the other."""
-    database = Database(migrated_postgres_url, pool_size=10)
-    yield Post(database)
-    database.dispose()
+    return Post(emptied(databases["postgresql"]))
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import sys
 import threading
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -19,6 +18,7 @@ from sqlalchemy import select, text
 
 from effaced.audit.notes import read_notes
 from effaced.clock import ManualClock
+from effaced.crypto import new_key
 from effaced.db import Database, is_postgres
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.tables import DeadLetter
@@ -280,7 +280,7 @@ class TestCrash:
             if is_postgres(session):
                 session.execute(
                     text(
-                        "CREATE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS "
+                        "CREATE OR REPLACE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS "
                         "$$ BEGIN RAISE EXCEPTION 'stays'; END $$"
                     )
                 )
@@ -299,14 +299,15 @@ class TestCrash:
                 )
 
     def test_of_the_process_in_the_middle_is_gone_on_with_and_nothing_is_done_twice(
-        self, postgres_post: Post, migrated_postgres_url: str, tmp_path: Path
+        self, postgres_post: Post
     ) -> None:
         """Killed between and inside its steps; another process finishes, one event per entry."""
         post = postgres_post
         ids = post.fail(40)
         redrive_id = post.start(per_second=None)
+        url = post.db.engine.url.render_as_string(hide_password=False)
         process = subprocess.Popen(
-            [sys.executable, "-c", STEP_BY_STEP, migrated_postgres_url, str(redrive_id)],
+            [sys.executable, "-c", STEP_BY_STEP, url, str(redrive_id)],
             stdout=subprocess.DEVNULL,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
@@ -340,7 +341,48 @@ with database.begin() as session:
 """
 
 
+RACER = """
+import sys
+from effaced.crypto import Keyring
+from effaced.db import Database
+from effaced.deadletters.repository import SQLFailedOperationRepository
+
+letters = SQLFailedOperationRepository(Database(sys.argv[1]), Keyring.parse(sys.argv[2]))
+ids = letters.get_oldest_ids(100)
+print("ready", flush=True)
+sys.stdin.readline()
+for each in ids:
+    taken = letters.try_acquire_for_replay(each, 2, force=sys.argv[3] == "force")
+    if taken is not None:
+        print(each, taken.acquired, flush=True)
+"""
+
+
 class TestRivals:
+    def test_of_several_processes_one_gets_each_letter(self, postgres_post: Post) -> None:
+        """D7, with processes: some by force, some not."""
+        post = postgres_post
+        ids = post.fail(25)
+        url = post.db.engine.url.render_as_string(hide_password=False)
+        racers = [
+            subprocess.Popen(
+                [sys.executable, "-c", RACER, url, new_key(), mode],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for mode in ("force", "plain", "force")
+        ]
+        for racer in racers:
+            assert racer.stdout is not None
+            assert racer.stdout.readline() == "ready\n"
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write("go\n")
+            racer.stdin.flush()
+        won = [line for racer in racers for line in racer.communicate(timeout=60)[0].splitlines()]
+        assert sorted(won) == sorted(f"{each} 1" for each in ids)
+
     def test_many_who_make_steps_requeue_each_letter_once(self, postgres_post: Post) -> None:
         post = postgres_post
         ids = post.fail(40)

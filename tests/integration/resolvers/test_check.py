@@ -30,7 +30,7 @@ def vendors():
 
 @pytest.fixture
 def environ(vendors):
-    return {"EFFACED_DEMO_VENDORS": vendors.base_url, "EFFACED_DEMO_TOKEN": vendors.token}
+    return vendors.environ
 
 
 @pytest.fixture

@@ -43,8 +43,7 @@ def vendors():
 def registry(vendors, tmp_path):
     path = tmp_path / "resolvers.yaml"
     path.write_text(DEMO.read_text().replace("timeout: 5", "timeout: 2"))
-    environ = {"EFFACED_DEMO_VENDORS": vendors.base_url, "EFFACED_DEMO_TOKEN": vendors.token}
-    return load_registry(path, environ)
+    return load_registry(path, vendors.environ)
 
 
 @pytest.fixture

@@ -210,6 +210,32 @@ CAST: list[tuple[events.Event, str]] = [
         "A dead letter was opened: verification, StillPresent.",
     ),
     (
+        events.DeadLetterDecided(
+            dead_letter_id=new_id(), prior=DeadLetterStatus.PENDING, status=DeadLetterStatus.RESOLVED
+        ),
+        "A dead letter was open and is now resolved.",
+    ),
+    (
+        events.DeadLetterAssigned(dead_letter_id=new_id(), officer_id=new_id()),
+        "A dead letter was given to an officer.",
+    ),
+    (events.DeadLetterAssigned(dead_letter_id=new_id()), "A dead letter was given back to everybody."),
+    (events.DeadLetterNoted(dead_letter_id=new_id()), "A note was added to a dead letter."),
+    (events.DeadLettersArchived(count=2), "2 dead letters archived."),
+    (
+        events.DeadLetterPurged(dead_letter_id=new_id(), domain=DeadLetterDomain.MESSAGE, error="Timeout"),
+        "An archived dead letter was removed: message, Timeout.",
+    ),
+    (events.DeadLettersPurged(count=1), "1 archived dead letter removed for good."),
+    (
+        events.RedriveStarted(redrive_id=new_id(), chosen=3, force=True),
+        "Another try for 3 dead letters began, also where the tries were used up.",
+    ),
+    (
+        events.RedriveEnded(redrive_id=new_id(), requeued=2, skipped=1, cancelled=False),
+        "That other try was finished: 2 requeued, 1 left alone.",
+    ),
+    (
         events.OfficerCreated(officer_id=new_id(), role=Role.AUDITOR),
         "An account was created with the role auditor.",
     ),

@@ -43,7 +43,8 @@ def test_the_data_map_declares_the_whole_schema(company):
 
 def test_every_resolver_wants_a_reference_that_the_map_has():
     refs = [rule.kind for rule in load_map(DEMO / "datamap.yaml").refs]
-    environ = {"EFFACED_DEMO_VENDORS": "http://127.0.0.1:9", "EFFACED_DEMO_TOKEN": "x"}
+    environ = {f"EFFACED_DEMO_{name.upper()}": "http://127.0.0.1:9" for name in VENDORS}
+    environ["EFFACED_DEMO_TOKEN"] = "x"
     registry = load_registry(DEMO / "resolvers.yaml", environ, refs=refs)
     assert sorted([*VENDORS, "archive"]) == sorted(each.name for each in registry)
 

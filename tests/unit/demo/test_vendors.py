@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from company_house import eventually
 
 from effaced import clock
 from effaced.demo.company import demo_people, vendor_records
@@ -287,12 +288,36 @@ def test_an_unknown_fault_is_refused_and_none_is_switched_on(vendors, name, kind
     assert vendors.faults == {}
 
 
+def test_a_fault_with_a_time_ends_by_itself(vendors, web):
+    web.post("/_faults", json={"vendor": "crm", "kind": "down", "how": "503", "for_seconds": 0.3})
+    assert web.get(ANNA["crm"]).status_code == 503
+    eventually(lambda: web.get(ANNA["crm"]).status_code == 200, "the vendor to work again")
+
+
+@pytest.mark.parametrize("seconds", ["soon", 0, -1, float("inf")])
+def test_a_time_that_is_none_is_refused_and_the_fault_that_was_on_stays(vendors, seconds):
+    vendors.fault("crm", "rejects")
+    with pytest.raises(Refused, match="for_seconds"):
+        vendors.fault("crm", "down", for_seconds=seconds)
+    assert vendors.fault_of("crm").kind is FaultKind.REJECTS
+
+
+def test_each_vendor_answers_on_a_port_of_its_own_and_for_itself_alone(vendors):
+    headers = {"Authorization": f"Bearer {vendors.token}"}
+    own = vendors.url("crm")
+    assert len({vendors.port, *vendors.own_ports.values()}) == len(VENDORS) + 1
+    assert httpx.get(f"{own}/contacts/con_1", headers=headers).status_code == 200
+    elsewhere = own.removesuffix("/crm")
+    assert httpx.get(f"{elsewhere}/payment/v1/customers/cus_1", headers=headers).status_code == 404
+    assert httpx.get(f"{elsewhere}/", headers=headers).status_code == 404
+
+
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def test_the_page_has_a_form_for_every_fault_of_every_vendor(web):
+def test_the_page_has_a_form_for_every_fault_of_every_vendor_and_for_a_drill(web):
     page = web.get("/").text
-    assert len(VENDORS) * (len(FaultKind) + 1) == page.count('<form method="post" action="/_faults">')
+    assert len(VENDORS) * (len(FaultKind) + 2) == page.count('<form method="post" action="/_faults">')
 
 
 def test_the_page_shows_calls_as_text(web):

@@ -37,6 +37,14 @@ CAST: list[tuple[Notice, str]] = [
     ),
     (notices.ResolverPaused(resolver="*", code="by_hand"), "No more calls are made to any system (by_hand)."),
     (
+        notices.BreakerOpened(breaker="resolver:crm", reason="consecutive_failures"),
+        "Calls to crm are held back (consecutive_failures). Nothing is sent to it for now.",
+    ),
+    (
+        notices.BreakerClosed(breaker="host:api.example", reason="trials_succeeded"),
+        "api.example is called again (trials_succeeded). What has waited follows.",
+    ),
+    (
         notices.RequestCompleted(operation=OutboxOperation.ERASE),
         "Everything that the request asked for has been done.",
     ),

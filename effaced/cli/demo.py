@@ -1,0 +1,183 @@
+"""`effaced demo`: drills on a demo that runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from effaced import clock, log
+from effaced.breakers.model import BreakerState, Transition
+from effaced.config import load_settings
+from effaced.demo.outage import Outage, Sight
+from effaced.demo.running import Running, find_running
+from effaced.errors import Unavailable
+from effaced.runtime import Runtime
+
+# People keep asking while the vendor is down: some at once, one more every few seconds.
+_AT_ONCE = 4
+_EVERY = 5.0
+_LOOK_EVERY = 0.5
+_PATIENCE = 180.0
+_STYLES = {BreakerState.CLOSED: "green", BreakerState.HALF_OPEN: "yellow", BreakerState.OPEN: "red"}
+_MOVES = {
+    BreakerState.OPEN: "The breaker has opened ({reason}): no calls until the next probe.",
+    BreakerState.HALF_OPEN: "A probe is on its way: one call, which costs no attempt.",
+    BreakerState.CLOSED: "The probe went well: the breaker has closed, and what waited goes out.",
+}
+
+
+@click.group()
+def demo() -> None:
+    """Drills on a demo that runs (`make run`)."""
+    log.configure("critical", "text")
+
+
+@demo.command("outage")
+@click.argument("vendor")
+@click.option(
+    "--minutes",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(0.02, 60),
+    help="How long the vendor is down.",
+)
+@click.option(
+    "--requests",
+    "most",
+    default=12,
+    show_default=True,
+    type=click.IntRange(1, 50),
+    help="How many people ask to be forgotten meanwhile.",
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("var"),
+    show_default=True,
+    help="The data folder of the demo that runs.",
+)
+def outage(vendor: str, minutes: float, most: int, data: Path) -> None:
+    """Take a fake VENDOR down for a while, and watch its breaker. Ctrl-C ends the outage.
+
+    People keep asking to be forgotten meanwhile: their calls wait and lose no attempt. In the end it
+    counts in the database what became of them.
+    """
+    running = find_running(data)
+    os.environ.update(running.environ)
+    runtime = Runtime(load_settings())
+    try:
+        drill = Outage(runtime, running.vendors, vendor)
+        sight = _run(drill, running, minutes * 60, most)
+    finally:
+        runtime.db.dispose()
+    _tell_end(sight)
+    if sight.lost or sight.waiting:
+        raise SystemExit(1)
+
+
+def _run(drill: Outage, running: Running, seconds: float, most: int) -> Sight:
+    show = _Show(drill)
+    drill.begin(seconds)
+    if not drill.ask(min(most, _AT_ONCE)):
+        drill.end()
+        raise Unavailable("Everybody in the demo has asked already. Start it again for new people.")
+    show.say(
+        f"{drill.vendor} is down for {seconds:g} seconds; watch {running.console}/resolvers. Ctrl-C ends it."
+    )
+    with show:
+        try:
+            _while_down(drill, show, clock.monotonic() + seconds, most)
+        except KeyboardInterrupt:
+            show.say("Ended early.")
+        finally:
+            drill.end()
+        show.say(f"{drill.vendor} is back. Nobody knows yet: the next probe will find out.")
+        return _until_recovered(show)
+
+
+def _while_down(drill: Outage, show: _Show, end: float, most: int) -> None:
+    ask_at = clock.monotonic() + _EVERY
+    while (left := end - clock.monotonic()) > 0:
+        if clock.monotonic() >= ask_at and len(drill.asked) < most:
+            ask_at += _EVERY
+            drill.ask()
+        show.update(f"back in {left:.0f} s")
+        time.sleep(min(_LOOK_EVERY, left))
+
+
+def _until_recovered(show: _Show) -> Sight:
+    """Until nothing waits any more and the breaker is closed, or patience ends."""
+    deadline = clock.monotonic() + _PATIENCE
+    while True:
+        sight = show.update("works again")
+        over = not sight.waiting and sight.state is BreakerState.CLOSED
+        if over or clock.monotonic() > deadline:
+            return sight
+        time.sleep(_LOOK_EVERY)
+
+
+class _Show:
+    """Moves as lines, and beneath them how things stand, as long as it is a terminal that looks on."""
+
+    def __init__(self, drill: Outage) -> None:
+        self._drill = drill
+        self._console = Console(highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._moves = 0
+
+    def __enter__(self) -> _Show:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, what: str, style: str = "") -> None:
+        self._console.print(f"{clock.now():%H:%M:%S}  {what}", style=style, soft_wrap=True)
+
+    def update(self, vendor: str) -> Sight:
+        for move in self._drill.moves(self._moves):
+            self._moves += 1
+            self.say(_about(move), _STYLES[move.new])
+        sight = self._drill.look()
+        if self._console.is_terminal:
+            self._live.update(_table(self._drill.vendor, vendor, sight), refresh=True)
+        return sight
+
+
+def _about(move: Transition) -> str:
+    return _MOVES[move.new].format(reason=move.reason.replace("_", " "))
+
+
+def _table(name: str, vendor: str, sight: Sight) -> Table:
+    left = "" if sight.until is None else f", probe in {_seconds(sight):.0f} s"
+    table = Table(show_header=False, box=None)
+    table.add_row(name, vendor)
+    table.add_row("breaker", f"[{_STYLES[sight.state]}]{sight.state.replace('_', ' ')}[/]{left}")
+    table.add_row("waiting", f"{sight.waiting} of {sight.requests} calls, {sight.through} through")
+    table.add_row("attempts used", f"at most {sight.attempts} of {sight.most_attempts}")
+    table.add_row("probes", str(sight.probes))
+    table.add_row("other systems", f"{sight.elsewhere} calls done meanwhile")
+    table.add_row("lost", str(sight.lost))
+    return table
+
+
+def _seconds(sight: Sight) -> float:
+    return 0.0 if sight.until is None else max(0.0, (sight.until - clock.now()).total_seconds())
+
+
+def _tell_end(sight: Sight) -> None:
+    """The figures, as the database has them."""
+    click.echo(
+        f"{sight.requests} requests: {sight.through} calls through, {sight.waiting} waiting,"
+        f" {sight.abandoned} abandoned, {sight.letters} dead letters."
+    )
+    click.echo(f"Attempts used: at most {sight.attempts} of {sight.most_attempts}. Probes: {sight.probes}.")
+    click.echo("Zero lost." if not sight.lost else f"Lost: {sight.lost}.")

@@ -1,0 +1,82 @@
+"""Redis is stopped and started while breakers are kept there: none falls to closed, and nothing is lost."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from company_house import Company, company
+from sqlalchemy import select
+
+from effaced.breakers import transitions
+from effaced.breakers.model import BreakerEvent, BreakerState, CircuitBreakerStateData
+from effaced.breakers.redis import RedisCircuitBreakerStateRepository
+from effaced.breakers.stores import connect
+from effaced.breakers.tables import BreakerShadow
+from effaced.model import OutboxStatus
+from effaced.servers import Valkey
+
+POLICY = "version: 1\ndefaults: {fail_max: 2, reset_timeout_s: 1, max_reset_timeout_s: 2}\n"
+QUICK = {"lease_seconds": 11, "backoff_seconds": 0.2, "backoff_cap_seconds": 1, "breaker_store": "redis"}
+CLOSED = BreakerState.CLOSED
+
+
+def test_breakers_outlive_their_store_and_every_call_ends(
+    migrated_postgres_url: str, own_valkey: Valkey, tmp_path: Path
+) -> None:
+    policy = tmp_path / "breakers.yaml"
+    policy.write_text(POLICY)
+    with company(migrated_postgres_url, own_valkey.url, tmp_path, **QUICK, breakers=policy) as shop:
+        # Payment is down before Redis is.
+        shop.vendors.fault("payment", "down")
+        ask_and_drain(shop, shop.people[:3])
+        assert in_redis(own_valkey)["resolver:payment"].state is not CLOSED
+
+        # Nobody can be asked, and then the files go down too. Each drain is a process that knows nothing.
+        own_valkey.stop()
+        called = calls(shop, "payment")
+        shop.vendors.fault("files", "down")
+        ask_and_drain(shop, shop.people[3:6])
+        assert calls(shop, "payment") == called, "it was open, and no trial starts without the store"
+        assert {row.service_name for row in shadow(shop)} >= {"resolver:files"}
+        assert {row.synced_at for row in shadow(shop)} == {None}
+
+        # It is back, and remembers nothing; the vendors are still down.
+        own_valkey.start()
+        ask_and_drain(shop, [])
+        assert None not in {row.synced_at for row in shadow(shop)}
+        known = in_redis(own_valkey)
+        assert {known[f"resolver:{name}"].state for name in ("payment", "files")}.isdisjoint({CLOSED})
+
+        shop.vendors.heal()
+        shop.start("scheduler")
+        shop.start("worker")
+        shop.eventually(lambda: shop.all_completed(6), "all requests to be completed")
+        assert {entry.status for entry in shop.entries()} == {OutboxStatus.SUCCEEDED}
+        assert shop.letters() == []
+        assert reasons_to_close(shop) == {BreakerEvent.TRIALS_SUCCEEDED}
+
+
+def ask_and_drain(shop: Company, people: list[int]) -> None:
+    for person in people:
+        shop.leave_approved(person)
+    assert shop.start("drain").wait(60) == 0, shop.log("drain")
+
+
+def in_redis(server: Valkey) -> dict[str, CircuitBreakerStateData]:
+    with closing(connect(server.url)) as connection:
+        return {row.service_name: row for row in RedisCircuitBreakerStateRepository(connection).load_all()}
+
+
+def calls(shop: Company, vendor: str) -> int:
+    return sum(call.vendor == vendor for call in shop.vendors.calls)
+
+
+def shadow(shop: Company) -> list[BreakerShadow]:
+    with shop.db.read() as session:
+        return list(session.scalars(select(BreakerShadow)))
+
+
+def reasons_to_close(shop: Company) -> set[str]:
+    with shop.db.read() as session:
+        return {move.reason for move in transitions.read(session) if move.new is CLOSED}

@@ -1,0 +1,254 @@
+"""P6 to P8 over HTTP: breakers listed, steered, explained and tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from attempts_cast import Try, write
+from sqlalchemy import select
+from werkzeug.test import TestResponse
+
+from effaced import clock
+from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.scopes import Scope
+from effaced.audit.tables import AuditEvent
+from effaced.breakers.model import BreakerState
+from effaced.breakers.outcomes import Outcome, OutcomeKind
+from effaced.notify.tables import Message
+
+from .conftest import Api
+
+BREAKERS = "/api/v1/breakers"
+CRM = f"{BREAKERS}/crm"
+RESOLVERS = """
+version: 1
+resolvers:
+  crm:
+    kind: http
+    ref: crm_contact
+    base_url: https://api.example
+    rate_per_second: 10
+    erase: {method: DELETE, path: "/people/{ref}"}
+    gone: [404]
+"""
+WHY = {"reason": "maintenance at the vendor"}
+FAILURE = Outcome(OutcomeKind.FAILURE, 503)
+
+
+@pytest.fixture
+def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
+    """A caller that may look and steer."""
+    made = make_api(migrated_url, resolvers=RESOLVERS)
+    with made.runtime.db.begin() as session:
+        key, token = create_api_key(
+            session, name="operator", approvals_needed=1, actor="cli", scopes=[Scope.OPERATE_WRITE]
+        )
+    return replace(made, key=key, token=token)
+
+
+def post(api: Api, path: str, token: str | None = None, /, **body: Any) -> TestResponse:
+    return api.app.test_client().post(path, json=body, headers=api.headers(token))
+
+
+def fail(api: Api, times: int = 5) -> None:
+    calls = api.runtime.breakers
+    for _ in range(times):
+        calls.settle(calls.admit("crm", "api.example"), [FAILURE])
+
+
+def too_fast(api: Api) -> None:
+    now = clock.now()
+    codes = [429 if n % 4 == 0 else 200 for n in range(100)]
+    write(
+        api.runtime.db,
+        [Try(now - timedelta(seconds=n + 1), status_code=code) for n, code in enumerate(codes)],
+    )
+
+
+def messages(api: Api) -> list[tuple[str, dict[str, Any]]]:
+    with api.runtime.db.read() as session:
+        return [
+            (row.type.value, row.payload) for row in session.scalars(select(Message).order_by(Message.id))
+        ]
+
+
+class TestLooking:
+    def test_the_list_has_every_resolver_and_host(self, api: Api) -> None:
+        found = api.get(BREAKERS).get_json()["breakers"]
+        assert [(each["name"], each["state"]) for each in found] == [
+            ("resolver:crm", "closed"),
+            ("host:api.example", "closed"),
+        ]
+
+    def test_one_is_found_by_resolver_or_by_scope_and_name(self, api: Api) -> None:
+        fail(api)
+        for path in ("crm", "resolver:crm"):
+            found = api.get(f"{BREAKERS}/{path}").get_json()
+            assert (found["name"], found["state"], found["reason"]) == (
+                "resolver:crm", "open", "consecutive_failures",
+            )  # fmt: skip
+        assert api.get(f"{BREAKERS}/host:API.example").get_json()["blocked_until"] is not None
+
+    def test_one_that_is_not_there_is_not_found(self, api: Api) -> None:
+        for path in ("crn", "host:other.example", "host:"):
+            assert api.problem(api.get(f"{BREAKERS}/{path}"))[:2] == (404, "not-found")
+
+    def test_moves_are_paged_for_all_and_for_one(self, api: Api) -> None:
+        fail(api)
+        page = api.get(f"{BREAKERS}/transitions?limit=1").get_json()
+        rest = api.get(f"{BREAKERS}/transitions?limit=1&after={page['next']}").get_json()
+        both = [*page["transitions"], *rest["transitions"]]
+        assert {each["breaker"] for each in both} == {"resolver:crm", "host:api.example"}
+        assert rest["next"] is None
+        (mine,) = api.get(f"{CRM}/transitions").get_json()["transitions"]
+        assert (mine["scope"], mine["key"], mine["old"], mine["new"]) == ("resolver", "crm", "closed", "open")
+        assert (mine["reason"], mine["reset_timeout_s"]) == ("consecutive_failures", 60)
+
+    def test_the_policy_in_force_is_shown_by_role(self, api: Api) -> None:
+        found = api.get(f"{CRM}/policy").get_json()
+        assert found["roles"]["erase"]["fail_max"] == 5
+        assert found["roles"]["verify"]["classify"]["failure_statuses"][:3] == [408, 429, 500]
+        assert found["overrides"] == {"breaker": {}, "rate": {}}
+
+    def test_the_summary_is_by_breaker(self, api: Api) -> None:
+        fail(api)
+        found = api.get(f"{BREAKERS}/summary?window_s=3600").get_json()
+        assert [(each["breaker"], each["opens_per_hour"]) for each in found["breakers"]] == [
+            ("resolver:crm", 1.0),
+            ("host:api.example", 1.0),
+        ]
+
+
+class TestSteering:
+    def test_opened_closed_and_reset(self, api: Api) -> None:
+        opened = post(api, f"{CRM}/open", seconds=60, **WHY).get_json()
+        assert (opened["state"], opened["pin"]["state"]) == ("open", "open")
+        assert (opened["pin"]["by"], opened["pin"]["reason"]) == (f"api_key:{api.key.id}", WHY["reason"])
+        assert not api.runtime.breakers.admit("crm", "api.example").granted
+        assert post(api, f"{CRM}/close", **WHY).get_json()["pin"]["state"] == "closed"
+        assert post(api, f"{CRM}/reset", **WHY).get_json()["pin"] is None
+        with api.runtime.db.read() as session:
+            told = session.scalars(select(AuditEvent.type).order_by(AuditEvent.id)).all()
+        assert told[-3:] == ["BREAKER_FORCED_OPEN", "BREAKER_FORCED_CLOSED", "BREAKER_RESET"]
+        assert WHY["reason"] not in api.everything()
+
+    def test_reading_and_writing_have_scopes_of_their_own(self, api: Api) -> None:
+        with api.runtime.db.begin() as session:
+            scopes = [Scope.OPERATE_READ]
+            _, reads = create_api_key(session, name="r", approvals_needed=1, actor="cli", scopes=scopes)
+            scopes = [Scope.REQUESTS_WRITE]
+            _, sends = create_api_key(session, name="s", approvals_needed=1, actor="cli", scopes=scopes)
+        assert api.get(BREAKERS, token=reads).status_code == 200
+        for path in ("crm/open", "crm/close", "crm/reset", "crm/undo", "advice/apply"):
+            assert post(api, f"{BREAKERS}/{path}", reads, **WHY).status_code == 403
+        for path in ("", "/crm", "/transitions", "/crm/transitions", "/summary", "/advice", "/crm/policy"):
+            assert api.get(f"{BREAKERS}{path}", token=sends).status_code == 403
+        assert api.app.test_client().get(BREAKERS).status_code == 401
+
+
+class TestMistakes:
+    @pytest.fixture
+    def migrated_url(self, migrated_sqlite_url: str) -> str:
+        """No database has a say in this, so one is enough."""
+        return migrated_sqlite_url
+
+    @pytest.mark.parametrize(
+        ("path", "field"),
+        [
+            ("/summary?window_s=59", "window_s"),
+            ("/advice?window_s=soon", "window_s"),
+            ("/advice?hours=1", "hours"),
+            ("/transitions?limit=0", "limit"),
+            ("/transitions?after=nonsense", "after"),
+            ("?state=open", "state"),
+        ],
+    )
+    def test_a_wrong_argument_is_refused_by_its_name(self, api: Api, path: str, field: str) -> None:
+        status, slug, fields = api.problem(api.get(f"{BREAKERS}{path}"))
+        assert (status, slug, list(fields)) == (422, "refused", [field])
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [({"seconds": 0, **WHY}, "seconds"), ({"seconds": "5", **WHY}, "seconds"), ({}, "reason"),
+         ({"reason": ""}, "reason"), ({"reason": " "}, "reason"), ({"until": 5, **WHY}, "until")],
+    )  # fmt: skip
+    def test_a_wrong_field_is_named_and_nothing_changed(
+        self, api: Api, body: dict[str, Any], field: str
+    ) -> None:
+        before = api.rows()
+        status, slug, fields = api.problem(post(api, f"{CRM}/open", **body))
+        assert (status, slug, list(fields)) == (422, "refused", [field])
+        assert api.rows() == before
+
+
+class TestAdvice:
+    def test_is_explained_and_changes_nothing(self, api: Api) -> None:
+        too_fast(api)
+        before = api.rows()
+        (plan,) = api.get(f"{BREAKERS}/advice").get_json()["plans"]
+        assert (plan["breaker"], plan["seen"]["too_many_requests"]) == ("resolver:crm", 25)
+        (change,) = plan["changes"]
+        assert (change["kind"], change["from"], change["to"]) == ("rate", 10, 8)
+        assert api.rows() == before
+
+    def test_is_applied_audited_and_undone(self, api: Api) -> None:
+        too_fast(api)
+        (applied,) = post(api, f"{BREAKERS}/advice/apply", breakers=["crm"], **WHY).get_json()["applied"]
+        assert applied["changes"][0]["to"] == 8
+        assert api.get(f"{CRM}/policy").get_json()["overrides"]["rate"] == {"rate_per_second": 8}
+        undone = post(api, f"{CRM}/undo", **WHY).get_json()
+        assert (undone["kind"], undone["override"]) == ("rate", {})
+        with api.runtime.db.read() as session:
+            told = session.scalars(select(AuditEvent.type).order_by(AuditEvent.id)).all()
+        assert told[-2:] == ["POLICY_CHANGED", "POLICY_UNDONE"]
+
+    def test_for_other_breakers_is_left(self, api: Api) -> None:
+        too_fast(api)
+        answer = post(api, f"{BREAKERS}/advice/apply", breakers=["host:api.example"], **WHY)
+        assert answer.get_json()["applied"] == []
+        assert api.get(f"{CRM}/policy").get_json()["overrides"]["rate"] == {}
+
+    def test_of_a_breaker_nobody_knows_is_not_found_and_an_impossible_window_refused(self, api: Api) -> None:
+        path = f"{BREAKERS}/advice/apply"
+        assert post(api, path, breakers=["crn"], **WHY).status_code == 404
+        assert list(api.problem(post(api, path, window_s=5, **WHY))[2]) == ["window_s"]
+
+    def test_that_was_never_followed_can_not_be_undone(self, api: Api) -> None:
+        assert post(api, f"{CRM}/undo", **WHY).status_code == 409
+
+
+class TestTellingPeople:
+    def test_an_opening_and_a_closing_are_told_once_and_not_for_the_host_too(self, api: Api) -> None:
+        with clock.pretend(clock.now()) as now:
+            fail(api)
+            calls = api.runtime.breakers
+            for ok in (False, True):  # a trial that fails is no news
+                now.advance(timedelta(minutes=10))
+                kind = OutcomeKind.SUCCESS if ok else OutcomeKind.FAILURE
+                calls.settle(calls.admit("crm", "api.example"), [Outcome(kind, 200 if ok else 503)])
+            assert calls.current_state("api.example", "crm") is BreakerState.CLOSED
+        told = [(type_, each["breaker"], each["reason"]) for type_, each in messages(api)]
+        assert told == [
+            ("breaker.opened", "resolver:crm", "consecutive_failures"),
+            ("breaker.closed", "resolver:crm", "trials_succeeded"),
+        ]
+
+    def test_a_host_that_moves_alone_is_told_of(self, api: Api) -> None:
+        post(api, f"{BREAKERS}/host:api.example/open", seconds=60, **WHY)
+        assert [(type_, each["breaker"]) for type_, each in messages(api)] == [
+            ("breaker.opened", "host:api.example")
+        ]
+
+
+def test_old_moves_are_forgotten_by_the_housekeeping_but_each_breakers_latest(api: Api) -> None:
+    with clock.pretend(clock.now()) as now:
+        post(api, f"{CRM}/open", seconds=60, **WHY)
+        post(api, f"{CRM}/reset", **WHY)
+        now.advance(timedelta(days=91))
+        api.runtime.tidy()
+        moves = api.get(f"{CRM}/transitions").get_json()["transitions"]
+    assert [each["reason"] for each in moves] == ["reset"]

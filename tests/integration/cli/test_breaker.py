@@ -1,0 +1,351 @@
+"""P6, P7 and P8 as typed: `effaced breaker ...`, in this process and seen from another one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attempts_cast import Try, write
+from click.testing import CliRunner, Result
+from sqlalchemy import select
+
+from effaced import clock, doorbell
+from effaced.audit.notes import read_notes
+from effaced.audit.tables import AuditEvent, Note
+from effaced.breakers.model import BreakerState
+from effaced.cli.breaker import breaker
+from effaced.cli.serve import drain
+from effaced.config import Settings
+from effaced.crypto import new_key
+from effaced.db import Database
+from effaced.errors import ConfigurationError, Conflict, NotFound, Refused
+from effaced.model import AttemptOutcome
+from effaced.retries.tables import policies
+from effaced.runtime import Runtime
+
+DATAMAP = """
+version: 1
+subject: {table: customers, key: id}
+identifiers: {email: email}
+refs: {person: {column: crm_ref}}
+tables:
+  customers: {columns: {id: delete, email: delete, crm_ref: delete}}
+"""
+RESOLVERS = """
+version: 1
+resolvers:
+  crm:
+    kind: http
+    ref: person
+    base_url: https://api.example
+    rate_per_second: 10
+    erase: {method: DELETE, path: "/people/{ref}"}
+    gone: [404]
+  mail: {kind: noop, ref: person}
+"""
+Run = Callable[..., Result]
+WHY = ("--reason", "the vendor told us so")
+
+
+@pytest.fixture
+def settings(migrated_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    for name in [name for name in os.environ if name.startswith("EFFACED_")]:
+        monkeypatch.delenv(name)
+    files = {"datamap": tmp_path / "datamap.yaml", "resolvers": tmp_path / "resolvers.yaml"}
+    files["datamap"].write_text(DATAMAP)
+    files["resolvers"].write_text(RESOLVERS)
+    return Settings(database_url=migrated_url, keys=new_key(), **files)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def runtime(settings: Settings) -> Iterator[Runtime]:
+    made = Runtime(settings)
+    yield made
+    made.db.dispose()
+
+
+@pytest.fixture
+def database(runtime: Runtime) -> Database:
+    return runtime.db
+
+
+@pytest.fixture
+def run(settings: Settings) -> Run:
+    def run(*arguments: str) -> Result:
+        result = CliRunner(env={"COLUMNS": "250"}).invoke(breaker, arguments, obj=settings)
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+def shown(run: Run, *arguments: str) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in json.loads(run("show", "--json", *arguments).output)}
+
+
+def changed(database: Database) -> list[tuple[str, str, dict[str, Any]]]:
+    with database.read() as session:
+        rows = session.execute(
+            select(policies.c.kind, policies.c.key, policies.c.body).order_by(policies.c.key)
+        )
+        return [(row.kind.value, row.key, row.body) for row in rows]
+
+
+def events(database: Database) -> list[tuple[str, str]]:
+    with database.read() as session:
+        found = select(AuditEvent.type, AuditEvent.actor).order_by(AuditEvent.id)
+        return [(row.type, row.actor) for row in session.execute(found)]
+
+
+def notes(database: Database, settings: Settings) -> list[str]:
+    with database.read() as session:
+        ids = list(session.scalars(select(Note.id)))
+        return list(read_notes(session, settings.keyring, ids).values())
+
+
+def too_fast(database: Database, resolver: str = "crm") -> None:
+    """25 of 100 answers of the last minutes were 429."""
+    now = clock.now()
+    tries = [
+        Try(now - timedelta(seconds=n + 1), resolver=resolver, status_code=429 if n % 4 == 0 else 200)
+        for n in range(100)
+    ]
+    write(database, tries)
+
+
+class TestShow:
+    def test_has_the_breaker_of_every_resolver_and_host(self, run: Run) -> None:
+        assert list(shown(run)) == ["resolver:crm", "resolver:mail", "host:api.example"]
+        assert shown(run)["host:api.example"]["resolvers"] == ["crm"]
+        output = run("show").output
+        assert all(word in output for word in ("resolver:crm", "host:api.example", "closed", "now"))
+
+    def test_of_a_resolver_or_a_host_alone(self, run: Run) -> None:
+        assert list(shown(run, "--resolver", "crm")) == ["resolver:crm"]
+        assert list(shown(run, "--host", "API.example")) == ["host:api.example"]
+
+    def test_says_who_pinned_it_until_when_and_why(self, run: Run) -> None:
+        run("open", "crm", "--seconds", "60", *WHY)
+        found = shown(run)["resolver:crm"]
+        assert (found["state"], found["blocked_by"]) == ("open", "pinned")
+        assert (found["pin"]["by"], found["pin"]["reason"]) == ("cli", WHY[1])
+        assert WHY[1] in run("show").output
+
+
+class TestSteering:
+    def test_open_lets_nothing_through_for_so_long(self, run: Run, runtime: Runtime) -> None:
+        before = clock.now()
+        run("open", "crm", "--seconds", "600", *WHY)
+        until = runtime.breakers.retry_at("crm", "api.example")
+        assert until is not None
+        assert timedelta(seconds=595) < until - before < timedelta(seconds=630)
+
+    def test_close_lets_everything_through(self, run: Run, runtime: Runtime) -> None:
+        run("open", "crm", "--seconds", "600", *WHY)
+        run("close", "crm", *WHY)
+        assert runtime.breakers.current_state("api.example", "crm") is BreakerState.CLOSED
+        assert shown(run)["resolver:crm"]["pin"]["state"] == "closed"
+
+    def test_reset_begins_anew(self, run: Run) -> None:
+        run("open", "host:api.example", "--seconds", "600", *WHY)
+        run("reset", "host:api.example", *WHY)
+        found = shown(run)["host:api.example"]
+        assert (found["state"], found["pin"]) == ("closed", None)
+
+    def test_each_is_in_the_trail_with_its_reason_in_a_sealed_note(
+        self, run: Run, database: Database, settings: Settings
+    ) -> None:
+        for command in (("open", "crm", "--seconds", "5"), ("close", "crm"), ("reset", "crm")):
+            run(*command, *WHY)
+        told = ["BREAKER_FORCED_OPEN", "BREAKER_FORCED_CLOSED", "BREAKER_RESET"]
+        assert events(database) == [(each, "cli") for each in told]
+        assert notes(database, settings) == [WHY[1]] * 3
+
+    @pytest.mark.parametrize("command", ["close", "reset"])
+    def test_who_has_waited_is_rung_for(self, run: Run, command: str) -> None:
+        rung: list[frozenset[str]] = []
+        doorbell.install(rung.append)
+        try:
+            run("open", "host:api.example", "--seconds", "60", *WHY)
+            assert rung == []
+            run(command, "host:api.example", *WHY)
+        finally:
+            doorbell.install(None)
+        assert rung == [frozenset({"crm"})]
+
+    def test_another_process_sees_it_at_once(
+        self, run: Run, runtime: Runtime, settings: Settings, tmp_path: Path
+    ) -> None:
+        environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("EFFACED_")},
+            "EFFACED_DATABASE_URL": str(settings.database_url),
+            "EFFACED_KEYS": settings.keys.get_secret_value(),
+            "EFFACED_DATAMAP": str(settings.datamap),
+            "EFFACED_RESOLVERS": str(settings.resolvers),
+        }
+        assert runtime.breakers.blocked([("crm", "api.example")]) == {}  # it has looked before
+        command = [sys.executable, "-m", "effaced", "breaker", "open", "crm", "--seconds", "60", *WHY]
+        done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert "held open until" in done.stdout
+        assert list(runtime.breakers.blocked([("crm", "api.example")])) == ["crm"]
+        assert not runtime.breakers.admit("crm", "api.example").granted
+
+
+class TestMistakes:
+    @pytest.fixture
+    def migrated_url(self, migrated_sqlite_url: str) -> str:
+        """No database has a say in this, so one is enough."""
+        return migrated_sqlite_url
+
+    @pytest.mark.parametrize(
+        "command", [("open", "crn", "--seconds", "5"), ("close", "crn"), ("reset", "crn"), ("undo", "crn")]
+    )
+    def test_a_name_nobody_knows_is_named_with_the_closest(self, run: Run, command: tuple[str, ...]) -> None:
+        with pytest.raises(NotFound, match="'crn'; did you mean 'crm'"):
+            run(*command, *WHY)
+
+    @pytest.mark.parametrize("option", ["--resolver", "--host"])
+    def test_so_is_one_to_be_shown(self, run: Run, option: str) -> None:
+        with pytest.raises(NotFound, match="No breaker is named"):
+            run("show", option, "nobody")
+
+    @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "2592001"])
+    def test_a_time_that_can_not_be_is_refused_and_changes_nothing(
+        self, run: Run, database: Database, seconds: str
+    ) -> None:
+        with pytest.raises(Refused, match="seconds must be over 0"):
+            run("open", "crm", "--seconds", seconds, *WHY)
+        assert events(database) == []
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("open", "crm", "--seconds", "soon", *WHY),
+            ("open", "crm", *WHY),
+            ("open", "crm", "--seconds", "5"),
+            ("close", "crm"),
+            ("reset", "crm"),
+            ("undo", "crm"),
+            ("advise", "--enforce"),
+            ("open", *WHY),
+        ],
+        ids=" ".join,
+    )
+    def test_what_is_missing_or_no_number_ends_with_a_sentence(
+        self, run: Run, arguments: tuple[str, ...]
+    ) -> None:
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "Error: " in result.output
+
+    def test_a_reason_of_nothing_is_refused(self, run: Run, database: Database) -> None:
+        with pytest.raises(Refused, match="reason is missing"):
+            run("reset", "crm", "--reason", "  ")
+        assert events(database) == []
+
+    @pytest.mark.parametrize("command", ["advise", "summary"])
+    def test_a_window_that_can_not_be_is_refused(self, run: Run, command: str) -> None:
+        with pytest.raises(Refused, match="between 60 and 86400"):
+            run(command, "--window-s", "59")
+
+
+class TestAdvice:
+    def test_advise_explains_and_changes_nothing(self, run: Run, database: Database) -> None:
+        too_fast(database)
+        (plan,) = json.loads(run("advise", "--json").output)["plans"]
+        (change,) = plan["changes"]
+        assert (plan["breaker"], change["field"], change["from"], change["to"]) == (
+            "resolver:crm", "rate_per_second", 10, 8,
+        )  # fmt: skip
+        assert "25 of 100 calls (25%)" in change["why"]
+        output = run("advise").output
+        assert "rate_per_second" in output
+        assert "Nothing was changed" in output
+        assert (changed(database), events(database)) == ([], [])
+
+    def test_enforce_changes_the_rate_and_is_audited(
+        self, run: Run, database: Database, settings: Settings
+    ) -> None:
+        too_fast(database)
+        run("advise", "--enforce", *WHY)
+        assert changed(database) == [("rate", "crm", {"rate_per_second": 8.0})]
+        assert events(database) == [("POLICY_CHANGED", "cli")]
+        assert notes(database, settings) == [WHY[1]]
+
+    def test_what_was_before_a_change_says_nothing_about_what_is_in_force(
+        self, run: Run, database: Database
+    ) -> None:
+        too_fast(database)
+        run("advise", "--enforce", *WHY)
+        assert json.loads(run("advise", "--json").output)["plans"] == []
+
+    def test_enforce_changes_the_policy_in_force_in_every_process(
+        self, run: Run, database: Database, runtime: Runtime
+    ) -> None:
+        now = clock.now()
+        waits = [
+            Try(now - timedelta(seconds=n), status_code=503, retry_after_s=120, resolver="mail")
+            for n in (1, 2)
+        ]
+        write(database, waits)
+        run("advise", "--enforce", *WHY)
+        assert changed(database) == [("breaker", "mail", {"reset_timeout_s": 120.0})]
+        assert runtime.breakers.policy("resolver:mail").reset_timeout_s == 120
+        assert runtime.breakers.policy("resolver:crm").reset_timeout_s == 60
+
+    def test_undo_goes_back_and_is_audited(self, run: Run, database: Database) -> None:
+        too_fast(database)
+        run("advise", "--enforce", *WHY)
+        assert "nothing" in run("undo", "crm", *WHY).output
+        assert changed(database) == [("rate", "crm", {})]
+        assert [type_ for type_, _ in events(database)] == ["POLICY_CHANGED", "POLICY_UNDONE"]
+
+    def test_undo_of_nothing_is_refused(self, run: Run) -> None:
+        with pytest.raises(Conflict, match="Nothing was changed"):
+            run("undo", "crm", "--what", "rate", *WHY)
+
+    def test_with_nothing_seen_nothing_is_suggested(self, run: Run) -> None:
+        assert "nothing to change" in run("advise").output
+
+
+def test_summary_shows_each_breaker(run: Run, database: Database) -> None:
+    write(database, [Try(clock.now() - timedelta(seconds=5), outcome=AttemptOutcome.FAILURE)])
+    run("open", "crm", "--seconds", "60", *WHY)
+    found = {each["breaker"]: each for each in json.loads(run("summary", "--json").output)}
+    assert (found["resolver:crm"]["opens"], found["resolver:crm"]["reasons"]) == (1, {"forced_open": 1})
+    output = run("summary").output
+    assert all(word in output for word in ("resolver:crm", "host:api.example", "forced open 1", "(est.)"))
+
+
+class TestPoliciesOfACommand:
+    @pytest.fixture
+    def migrated_url(self, migrated_sqlite_url: str) -> str:
+        """No database has a say in this, so one is enough."""
+        return migrated_sqlite_url
+
+    def test_of_the_command_line_win(self, settings: Settings, tmp_path: Path) -> None:
+        """P5."""
+        file = tmp_path / "breakers.yaml"
+        file.write_text("version: 1\ndefaults: {fail_max: 3, success_threshold: 3, trial_calls: 3}\n")
+        environment = "defaults.fail_max=4, defaults.success_threshold=2"
+        mine = settings.model_copy(update={"breakers": file, "breaker_overrides": environment})
+        runtime = Runtime(mine, breaker_overrides=["defaults.fail_max=2"])
+        found = runtime.breaker_policies.for_resolver("crm")
+        runtime.db.dispose()
+        assert (found.fail_max, found.success_threshold, found.trial_calls) == (2, 2, 3)
+
+    @pytest.mark.parametrize("wrong", ["defaults.fail_maxx=3", "defaults.fail_max", "defaults.fail_max=0"])
+    def test_a_wrong_one_is_refused_by_its_name(self, run: Run, settings: Settings, wrong: str) -> None:
+        with pytest.raises(ConfigurationError, match="fail_max"):
+            run("--breaker", wrong, "show")
+        result = CliRunner().invoke(drain, ["--breaker", wrong], obj=settings)
+        assert isinstance(result.exception, ConfigurationError)

@@ -1,0 +1,312 @@
+"""`effaced deadletter ...`, as typed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner, Result
+from company_house import eventually
+from letters_cast import Post
+from saga_cast import KEYRING
+
+from effaced.cli.deadletter import deadletter
+from effaced.config import Settings
+from effaced.db import Database
+from effaced.deadletters.tables import DeadLetter
+from effaced.errors import Conflict, NotFound, Refused
+from effaced.model import DeadLetterStatus, new_id
+from effaced.requests.tables import Request
+
+Run = Callable[..., Result]
+
+
+def keys() -> str:
+    """The cast's keys as the setting has them."""
+    return ",".join(f"{key_id}:{base64.b64encode(key).decode()}" for key_id, key in KEYRING.keys)
+
+
+@pytest.fixture
+def post(migrated_sqlite_url: str) -> Iterator[Post]:
+    database = Database(migrated_sqlite_url)
+    yield Post(database)
+    database.dispose()
+
+
+@pytest.fixture
+def run(post: Post, migrated_sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("COLUMNS", "200")
+    settings = Settings(database_url=migrated_sqlite_url, keys=keys())  # type: ignore[arg-type]
+
+    def typed(*arguments: str, answer: str | None = None) -> Result:
+        return CliRunner().invoke(deadletter, [str(each) for each in arguments], obj=settings, input=answer)
+
+    return typed
+
+
+def read(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+class TestList:
+    def test_shows_what_waits_for_a_person(self, post: Post, run: Run) -> None:
+        (letter_id,) = post.fail()
+        shown = run("list").output
+        for expected in (str(letter_id), "pending", "crm", "ResolverError (http_400)", "fix_and_requeue"):
+            assert expected in shown
+
+    def test_says_so_when_there_is_nothing(self, run: Run) -> None:
+        assert run("list").output == "No dead letter waits for a person.\n"
+        assert run("list", "--late").output == "No dead letter fits.\n"
+
+    def test_filters(self, post: Post, run: Run) -> None:
+        first, second = post.fail(2)
+        olga = post.officer()
+        run("assign", first, "--to", olga.email)
+        with post.db.begin() as session:
+            session.get_one(DeadLetter, second).status = DeadLetterStatus.REVIEWING
+
+        def found(*options: str) -> list[str]:
+            return [each["id"] for each in read(run("list", "--json", *options))["dead_letters"]]
+
+        assert found("--assigned-to", olga.email) == [str(first)]
+        assert found("--unassigned") == [str(second)]
+        assert found("--status", "reviewing") == [str(second)]
+        assert found("--status", "reviewing", "--status", "pending") == [str(first), str(second)]
+        assert found("--resolver", "crm", "--error", "ResolverError", "--code", "http_400") != []
+        assert found("--resolver", "other") == []
+        assert found("--domain", "message") == []
+        request_id = post.letter(first).request_id
+        assert found("--request", str(request_id)) == [str(first)]
+        with post.db.begin() as session:
+            session.get_one(Request, request_id).ref = "ER-7KQ2-M4XP"
+        assert found("--request", "er-7kq2-m4xp") == [str(first)]
+
+    def test_pages_for_programs(self, post: Post, run: Run) -> None:
+        post.fail(3)
+        page = read(run("list", "--json", "--limit", "2"))
+        rest = read(run("list", "--json", "--after", page["next"]))
+        assert (len(page["dead_letters"]), len(rest["dead_letters"]), rest["next"]) == (2, 1, None)
+
+    @pytest.mark.parametrize(
+        ("options", "error"),
+        [(["--assigned-to", "nobody@office.example"], NotFound), (["--request", "ER-0000-0000"], NotFound)],
+    )
+    def test_a_name_that_nobody_has_is_refused(self, run: Run, options: list[str], error: type) -> None:
+        result = run("list", *options)
+        assert result.exit_code == 1
+        assert isinstance(result.exception, error)
+
+    def test_a_word_that_does_not_exist_is_refused_with_those_that_do(self, run: Run) -> None:
+        result = run("list", "--status", "done")
+        assert result.exit_code == 2
+        assert "permanently_failed" in result.output
+
+
+class TestShow:
+    def test_has_everything_with_the_notes(self, post: Post, run: Run) -> None:
+        (letter_id,) = post.fail()
+        assert run("note", letter_id, "called them").output == "Noted.\n"
+        shown = run("show", letter_id).output
+        for expected in ("pending", "http_400", "nobody", "0 of 2", "called them", "Command line"):
+            assert expected in shown
+        found = read(run("show", letter_id, "--json"))
+        assert (found["status"], found["notes"][0]["text"]) == ("pending", "called them")
+
+    def test_of_no_letter_is_refused(self, run: Run) -> None:
+        assert run("show", "x").exit_code == 2
+        assert isinstance(run("show", new_id()).exception, NotFound)
+
+
+def test_stats_say_what_is_late_and_what_letters_have_in_common(post: Post, run: Run) -> None:
+    post.fail(2)
+    found = read(run("stats", "--json"))
+    assert (found["active"], found["sla"]["external_call"]) == (2, {"hours": 24.0, "breached": 0})
+    assert found["facets"]["resolver"] == {"crm": 2}
+    assert [(each["resolver"], each["count"]) for each in found["groups"]] == [("crm", 2)]
+    shown = run("stats").output
+    assert "2 of 2 dead letters are not settled." in shown
+    assert "24 h" in shown
+
+
+class TestRequeue:
+    def test_named_ones_tell_what_became_of_each(self, post: Post, run: Run) -> None:
+        (letter_id,), stranger = post.fail(), new_id()
+        result = run("requeue", letter_id, stranger, "--reason", "back")
+        assert result.output == f"{letter_id} is tried again.\n{stranger} does not exist.\n"
+        assert post.statuses() == ["replaying"]
+        told = read(run("requeue", letter_id, "--reason", "back", "--json"))
+        assert told == [
+            {
+                "dead_letter_id": str(letter_id),
+                "requeued": False,
+                "code": "already_replaying",
+                "why": "is already replaying",
+            }
+        ]
+
+    def test_all_of_a_filter_are_carried_out_here(self, post: Post, run: Run) -> None:
+        post.fail(3)
+        post.fail_correction()
+        result = run("requeue", "--all", "--reason", "back", "--yes", "--per-second", "0")
+        assert result.exit_code == 0, result.output
+        assert "3 of 4 requeued" in result.stdout
+        assert "1 left alone: each can't be tried again: its corrections are gone" in result.stdout
+        assert sorted(post.statuses()) == ["pending", "replaying", "replaying", "replaying"]
+
+    def test_asks_before_it_does_a_set(self, post: Post, run: Run) -> None:
+        post.fail(2)
+        result = run("requeue", "--all", "--reason", "back", answer="n\n")
+        assert result.exit_code == 1
+        assert "2 dead letters will be tried again" in result.output
+        assert post.statuses() == ["pending"] * 2
+
+    def test_in_the_background_is_left_to_the_scheduler_and_can_be_cancelled(
+        self, post: Post, run: Run
+    ) -> None:
+        post.fail()
+        started = read(run("requeue", "--all", "--reason", "back", "--yes", "--background", "--json"))
+        assert (started["status"], started["done"]) == ("running", 0)
+        assert [each["id"] for each in read(run("redrives", "--json"))] == [started["id"]]
+        assert "is cancelled: 0 of 1 requeued, 1 left." in run("cancel", started["id"]).output
+        assert isinstance(run("cancel", started["id"]).exception, Conflict)
+        assert post.statuses() == ["pending"]
+
+    def test_force_takes_those_whose_tries_are_used_up(self, post: Post, run: Run) -> None:
+        (letter_id,) = post.fail()
+        with post.db.begin() as session:
+            letter = session.get_one(DeadLetter, letter_id)
+            letter.status, letter.retry_count = DeadLetterStatus.REQUIRES_REVIEW, 2
+        assert "force it" in run("requeue", letter_id, "--reason", "x").output
+        assert "is tried again" in run("requeue", letter_id, "--reason", "x", "--force").output
+
+    @pytest.mark.parametrize("arguments", [(), ("--all", "x"), ("x", "--late")])
+    def test_is_refused_if_it_is_unclear_which(self, run: Run, arguments: tuple[str, ...]) -> None:
+        result = run("requeue", *arguments, "--reason", "x")
+        assert result.exit_code == 2
+        assert "Usage" in result.output
+
+    def test_of_nothing_is_refused(self, run: Run) -> None:
+        assert isinstance(run("requeue", "--all", "--reason", "x", "--yes").exception, Refused)
+
+
+class TestDecisions:
+    def test_resolve_and_open_again(self, post: Post, run: Run) -> None:
+        letter_id = post.fail_correction()
+        assert run("resolve", letter_id, "--reason", "sent again").output == "1 letter is resolved now.\n"
+        assert post.letter(letter_id).resolved_by == "cli"
+        result = run("resolve", letter_id, "--as", "reviewing", "--reason", "x")
+        assert isinstance(result.exception, Conflict)
+
+    def test_all_or_none(self, post: Post, run: Run) -> None:
+        correction, (erasure,) = post.fail_correction(), post.fail()
+        result = run("resolve", correction, erasure, "--reason", "x")
+        assert isinstance(result.exception, Conflict)
+        assert set(post.statuses()) == {"pending"}
+
+    def test_assign_to_nobody(self, post: Post, run: Run) -> None:
+        (letter_id,) = post.fail()
+        olga = post.officer()
+        assert run("assign", letter_id, "--to", olga.email).output == "Changed 1.\n"
+        assert "olga" in run("list").output
+        assert run("assign", letter_id, "--nobody").output == "Changed 1.\n"
+        assert run("assign", letter_id).exit_code == 2
+
+
+class TestArchiveAndPurge:
+    def settled(self, post: Post, number: int) -> list[UUID]:
+        ids = [post.fail_correction() for _ in range(number)]
+        with post.db.begin() as session:
+            for each in ids:
+                letter = session.get_one(DeadLetter, each)
+                letter.status, letter.resolved_at = DeadLetterStatus.RESOLVED, letter.created_at
+        return ids
+
+    def test_archive_named_ones_and_by_age(self, post: Post, run: Run) -> None:
+        first, _ = self.settled(post, 2)
+        (pending,) = post.fail()
+        result = run("archive", first, pending)
+        assert result.output == "Archived 1. Not settled, and so left alone: 1.\n"
+        result = run("archive", "--older-than-days", "0", "--yes")
+        assert result.output == "Archived 1.\n"
+        assert sorted(post.statuses()) == ["archived", "archived", "pending"]
+
+    def test_purge_previews_asks_and_removes(self, post: Post, run: Run) -> None:
+        ids = self.settled(post, 2)
+        run("archive", *ids)
+        assert run("purge", "--older-than-days", "0", "--preview").output == "2 would be removed.\n"
+        refused = run("purge", "--older-than-days", "0", "--reason", "old", answer="n\n")
+        assert (refused.exit_code, len(post.letters())) == (1, 2)
+        done = run("purge", "--older-than-days", "0", "--reason", "old", "--yes")
+        assert done.output == "Removed 2.\n"
+        assert post.letters() == []
+
+    def test_purge_of_one_that_is_not_archived_removes_nothing(self, post: Post, run: Run) -> None:
+        (pending,) = post.fail()
+        result = run("purge", pending, "--reason", "x", "--yes")
+        assert isinstance(result.exception, Refused)
+        assert len(post.letters()) == 1
+
+    @pytest.mark.parametrize("command", ["archive", "purge"])
+    def test_without_a_choice_are_refused(self, run: Run, command: str) -> None:
+        result = run(command)
+        assert result.exit_code == 2
+        assert "--older-than-days" in result.output
+
+    def test_purge_without_a_reason_is_refused(self, run: Run) -> None:
+        assert "--reason" in run("purge", "--older-than-days", "0", "--yes").output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list",
+        "show",
+        "stats",
+        "requeue",
+        "redrives",
+        "cancel",
+        "resolve",
+        "assign",
+        "note",
+        "archive",
+        "purge",
+    ],
+)
+def test_every_command_has_help_that_says_what_it_does(run: Run, command: str) -> None:
+    shown = run(command, "--help")
+    assert shown.exit_code == 0
+    assert len(shown.output.splitlines()) >= 5
+
+
+def test_ctrl_c_cancels_a_set_where_it_is(post: Post, migrated_sqlite_url: str, tmp_path: Path) -> None:
+    """A real process, told to stop in the middle: what was requeued stays so."""
+    post.fail(4)
+    command = ["requeue", "--all", "--yes", "--reason", "back", "--per-second", "0.03"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "effaced", "deadletter", *command],
+        env={"PATH": "", "EFFACED_DATABASE_URL": migrated_sqlite_url, "EFFACED_KEYS": keys()},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        eventually(lambda: post.statuses().count("replaying") == 2, "two of four requeued")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait(30)
+    assert process.returncode == 0, errors
+    assert "is cancelled: 2 of 4 requeued, 2 left." in output
+    assert sorted(post.statuses()) == ["pending", "pending", "replaying", "replaying"]

@@ -1,0 +1,341 @@
+"""What people decide about letters: assign, note, resolve, reject, give up; and what they may not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from letters_cast import NO, Post
+from saga_cast import KEYRING, NOON, Vendor
+from sqlalchemy import select
+
+from effaced import clock
+from effaced.audit.notes import read_notes
+from effaced.audit.tables import Note
+from effaced.clock import ManualClock
+from effaced.deadletters.assign import add_note, assign, notes_of
+from effaced.deadletters.read import DeadLetterFilter, facets, groups, letter, list_dead_letters
+from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.rules import DECISIONS
+from effaced.deadletters.tables import DeadLetter
+from effaced.errors import Conflict, NotFound, Refused, ResolverError
+from effaced.model import DeadLetterDomain, DeadLetterStatus, Role, new_id
+from effaced.requests.attest import attest
+from effaced.requests.letters import decide_letter
+from effaced.requests.read import Blocker, RequestFilter, list_requests
+
+S = DeadLetterStatus
+
+
+def decide(post: Post, letter_id: UUID, to: DeadLetterStatus, reason: str = "seen to") -> None:
+    with post.db.begin() as session:
+        decide_letter(session, KEYRING, letter_id, to, actor="officer:7", reason=reason)
+
+
+@pytest.fixture
+def undelivered(post: Post) -> UUID:
+    """A letter with no erasure behind it."""
+    return add_failure(post)
+
+
+def add_failure(post: Post, domain: DeadLetterDomain = DeadLetterDomain.MESSAGE, **more: object) -> UUID:
+    known = {each.id for each in post.letters()}
+    facts = {
+        "request_id": None,
+        "subject": None,
+        "error": "Refused",
+        "code": "http_400",
+        "entry_id": new_id(),
+    }
+    with post.db.begin() as session:
+        record_failures(session, [Failure(domain=domain, **(facts | more))])  # type: ignore[arg-type]
+    (made,) = {each.id for each in post.letters()} - known
+    return made
+
+
+class TestDecide:
+    @pytest.mark.parametrize("to", list(S))
+    def test_only_what_the_table_has(self, post: Post, undelivered: UUID, to: DeadLetterStatus) -> None:
+        """Every pair of states, walked."""
+        for source in S:
+            with post.db.begin() as session:
+                session.get_one(DeadLetter, undelivered).status = source
+            if source in DECISIONS.get(to, ()):
+                decide(post, undelivered, to)
+                assert post.letter(undelivered).status is to
+            else:
+                with pytest.raises(Conflict, match=source.value):
+                    decide(post, undelivered, to)
+                assert post.letter(undelivered).status is source
+
+    def test_resolved_says_when_how_and_by_whom(
+        self, post: Post, undelivered: UUID, noon: ManualClock
+    ) -> None:
+        decide(post, undelivered, S.RESOLVED)
+        found = post.letter(undelivered)
+        assert (found.resolved_at, found.resolution, found.resolved_by) == (NOON, "by_hand", "officer:7")
+
+    def test_opened_again_it_is_as_before(self, post: Post, undelivered: UUID) -> None:
+        decide(post, undelivered, S.REJECTED)
+        decide(post, undelivered, S.PENDING)
+        found = post.letter(undelivered)
+        assert (found.resolved_at, found.resolved_by) == (None, None)
+
+    def test_is_an_event_that_points_at_an_erasable_note(self, post: Post, undelivered: UUID) -> None:
+        decide(post, undelivered, S.PERMANENTLY_FAILED, "Anna has moved away")
+        (event,) = post.events("DEAD_LETTER_DECIDED")
+        assert (event.actor, event.payload["prior"], event.payload["status"]) == (
+            "officer:7",
+            "pending",
+            "permanently_failed",
+        )
+        assert "Anna" not in str(event.payload)
+        with post.db.read() as session:
+            texts = read_notes(session, KEYRING, [UUID(event.payload["note_id"])])
+        assert list(texts.values()) == ["Anna has moved away"]
+
+    def test_needs_a_reason_and_a_letter(self, post: Post, undelivered: UUID) -> None:
+        with pytest.raises(Refused, match="reason"):
+            decide(post, undelivered, S.RESOLVED, "  ")
+        with pytest.raises(NotFound):
+            decide(post, new_id(), S.RESOLVED)
+        assert post.letter(undelivered).status is S.PENDING
+
+    @pytest.mark.parametrize("to", [S.RESOLVED, S.REJECTED])
+    def test_does_not_close_over_an_erasure_that_was_not_made(self, post: Post, to: DeadLetterStatus) -> None:
+        (letter_id,) = post.fail()
+        with pytest.raises(Conflict, match="not made"):
+            decide(post, letter_id, to)
+        decide(post, letter_id, S.PERMANENTLY_FAILED)
+        assert post.letter(letter_id).status is S.PERMANENTLY_FAILED
+
+    def test_a_given_up_letter_still_holds_its_request_up(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        decide(post, letter_id, S.PERMANENTLY_FAILED)
+        with post.db.read() as session:
+            which = RequestFilter(blocked=Blocker.ABANDONED)
+            held = list_requests(session, which, clock.now())
+        assert [each.id for each in held.items] == [post.letter(letter_id).request_id]
+        assert [block.by for block in held.items[0].blocks] == [Blocker.ABANDONED]
+
+    def test_a_given_up_letter_is_resolved_when_the_erasure_is_attested(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        decide(post, letter_id, S.PERMANENTLY_FAILED)
+        with post.db.begin() as session:
+            attest(session, KEYRING, post.entry().entry_id, actor="officer:8", reason="by phone")
+        found = post.letter(letter_id)
+        assert (found.status, found.resolution, found.resolved_by) == (S.RESOLVED, "attested", "officer:8")
+
+    def test_closes_a_correction_that_was_sent_again(self, post: Post) -> None:
+        letter_id = post.fail_correction()
+        decide(post, letter_id, S.RESOLVED, "sent again")
+        assert post.letter(letter_id).status is S.RESOLVED
+
+
+class TestAssign:
+    def test_to_an_officer_to_another_and_to_nobody(self, post: Post, noon: ManualClock) -> None:
+        (letter_id,) = post.fail()
+        olga, otto = post.officer("olga"), post.officer("otto")
+        for officer_id in (olga.id, otto.id, None):
+            with post.db.begin() as session:
+                assert assign(session, letter_id, officer_id, actor=f"officer:{olga.id}") is True
+            found = post.letter(letter_id)
+            assert (found.assigned_to, found.status) == (officer_id, S.PENDING)
+            assert found.assigned_at == (NOON if officer_id else None)
+        events = post.events("DEAD_LETTER_ASSIGNED")
+        assert [each.payload.get("officer_id") for each in events] == [str(olga.id), str(otto.id), None]
+
+    def test_to_the_same_again_is_nothing_new(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        olga = post.officer()
+        for changed in (True, False):
+            with post.db.begin() as session:
+                assert assign(session, letter_id, olga.id, actor="cli") is changed
+        assert len(post.events("DEAD_LETTER_ASSIGNED")) == 1
+
+    def test_is_refused_for_who_can_not_act_and_for_what_is_settled(
+        self, post: Post, undelivered: UUID
+    ) -> None:
+        auditor = post.officer("ada", Role.AUDITOR)
+        for nobody in (auditor.id, new_id()):
+            with pytest.raises(Refused, match="officer"), post.db.begin() as session:
+                assign(session, undelivered, nobody, actor="cli")
+        decide(post, undelivered, S.RESOLVED)
+        with pytest.raises(Conflict), post.db.begin() as session:
+            assign(session, undelivered, None, actor="cli")
+
+    def test_can_be_filtered_by(self, post: Post) -> None:
+        first, second = post.fail(2)
+        olga = post.officer()
+        with post.db.begin() as session:
+            assign(session, first, olga.id, actor="cli")
+        with post.db.read() as session:
+            mine = list_dead_letters(session, DeadLetterFilter(assigned_to=olga.id))
+            free = list_dead_letters(session, DeadLetterFilter(unassigned=True))
+        assert ([each.id for each in mine.items], [each.id for each in free.items]) == ([first], [second])
+
+
+class TestNotes:
+    def test_are_kept_in_order_and_the_trail_has_id_and_hash(self, post: Post, noon: ManualClock) -> None:
+        (letter_id,) = post.fail()
+        for text in ("called Anna", "called again"):
+            with post.db.begin() as session:
+                add_note(session, KEYRING, letter_id, text, actor="officer:7")
+            noon.advance(timedelta(minutes=1))
+        with post.db.read() as session:
+            found = notes_of(session, KEYRING, letter_id)
+        assert [(each.author, each.text) for each in found] == [
+            ("officer:7", "called Anna"),
+            ("officer:7", "called again"),
+        ]
+        events = post.events("DEAD_LETTER_NOTED")
+        assert [each.payload["note_id"] for each in events] == [str(each.id) for each in found]
+        assert "Anna" not in repr([each.payload for each in events]) + repr(found)
+
+    def test_are_sealed_and_can_be_erased(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        with post.db.begin() as session:
+            add_note(session, KEYRING, letter_id, "called Anna", actor="officer:7")
+        with post.db.begin() as session:
+            (note,) = session.scalars(select(Note).where(Note.dead_letter_id == letter_id))
+            assert b"Anna" not in (note.text_sealed or b"")
+            note.text_sealed = None
+        with post.db.read() as session:
+            (found,) = notes_of(session, KEYRING, letter_id)
+        assert found.text is None
+
+    def test_that_are_empty_or_of_no_letter_are_refused(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        with pytest.raises(Refused, match="note"), post.db.begin() as session:
+            add_note(session, KEYRING, letter_id, "  ", actor="cli")
+        with pytest.raises(NotFound), post.db.begin() as session:
+            add_note(session, KEYRING, new_id(), "x", actor="cli")
+
+
+class TestRecommended:
+    """From how it failed, and from what has been tried since."""
+
+    def actions(self, post: Post, *failures: Callable[[], object]) -> list[str]:
+        (letter_id,) = post.fail()
+        found = [post.letter(letter_id).recommended_action]
+        for fail in failures:
+            fail()
+            post.requeue(letter_id, force=True)
+            post.drain()
+            found.append(post.letter(letter_id).recommended_action)
+        return found
+
+    def test_failing_in_the_same_way_after_a_requeue_asks_for_the_cause_then_escalates(
+        self, post: Post
+    ) -> None:
+        same = lambda: None  # noqa: E731
+        assert self.actions(post, same, same, same) == [
+            "fix_and_requeue",
+            "find_the_cause",
+            "escalate",
+            "escalate",
+        ]
+
+    def test_failing_in_another_way_is_looked_at_anew_and_escalates_in_the_end(self, post: Post) -> None:
+        def otherwise() -> None:
+            class Moved(ResolverError):
+                pass
+
+            post.vendor("crm", Vendor(lambda _: Moved("no", code="http_301")))
+
+        def back() -> None:
+            post.vendor("crm", Vendor(lambda _: NO))
+
+        assert self.actions(post, otherwise, back) == ["fix_and_requeue", "fix_and_requeue", "escalate"]
+
+    def test_a_correction_is_always_to_be_sent_again(self, post: Post) -> None:
+        letter_id = post.fail_correction()
+        assert post.letter(letter_id).recommended_action == "reissue"
+        (result,) = post.requeue(letter_id, force=True)
+        assert (result.requeued, result.code) == (False, "reissue")
+        assert "send the correction again" in result.why
+
+    def test_what_was_tried_is_in_the_marks(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        for _ in range(2):
+            post.requeue(letter_id)
+            post.drain()
+        found = post.letter(letter_id)
+        assert (found.status, found.marks) == (S.REQUIRES_REVIEW, {"failed_replays": 2, "same_error": 2})
+
+
+class TestSingleRedrive:
+    def test_at_the_cap_needs_force_and_is_told_so(self, post: Post) -> None:
+        (letter_id,) = post.fail()
+        for _ in range(2):
+            post.requeue(letter_id)
+            post.drain()
+        (result,) = post.requeue(letter_id)
+        assert (result.requeued, result.code) == (False, "needs_force")
+        (result,) = post.requeue(letter_id, force=True)
+        assert result.requeued
+        found = post.letter(letter_id)
+        assert found.marks is not None
+        assert (found.retry_count, found.marks["previous_total_retries"]) == (1, 2)
+
+    def test_of_a_letter_with_nothing_behind_it_says_so(self, post: Post) -> None:
+        letter_id = add_failure(post, DeadLetterDomain.EXTERNAL_CALL, entry_id=None, request_id=new_id())
+        (result,) = post.requeue(letter_id)
+        assert (result.code, post.letter(letter_id).status) == ("not_linked", S.PENDING)
+
+    def test_of_many_at_once_one_has_an_effect(self, postgres_post: Post) -> None:
+        post = postgres_post
+        (letter_id,) = post.fail()
+        together, won = threading.Barrier(6), []
+
+        def race() -> None:
+            together.wait(10)
+            won.extend(each.requeued for each in post.requeue(letter_id, force=True))
+
+        threads = [threading.Thread(target=race) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert sorted(won) == [False] * 5 + [True]
+        assert len(post.events("ERASURE_REQUEUED")) == 1
+
+
+class TestShown:
+    def test_facets_leave_out_their_own_choice(self, post: Post) -> None:
+        post.fail(2)
+        undelivered = add_failure(post, resolver="oncall")
+        decide(post, undelivered, S.RESOLVED)
+        add_failure(post, resolver="oncall", error="Timeout")
+        with post.db.read() as session:
+            found = facets(session, DeadLetterFilter(resolver="oncall"))
+        assert found.status == {"pending": 1, "resolved": 1}
+        assert found.domain == {"message": 1}
+        assert found.resolver == {"crm": 2, "oncall": 1}
+        assert found.error == {"Timeout": 1}
+
+    def test_groups_are_by_place_and_error_class_with_count_and_oldest(
+        self, post: Post, noon: ManualClock
+    ) -> None:
+        post.fail(2)
+        noon.advance(timedelta(hours=1))
+        post.fail()
+        add_failure(post, resolver="oncall")
+        with post.db.read() as session:
+            found = groups(session, DeadLetterFilter())
+        assert [(each.resolver, each.failure_type, each.count, each.oldest) for each in found] == [
+            ("crm", "ResolverError", 3, NOON),
+            ("oncall", "Refused", 1, NOON + timedelta(hours=1)),
+        ]
+
+    def test_late_ones_can_be_asked_for(self, post: Post, noon: ManualClock) -> None:
+        (old,) = post.fail()
+        noon.advance(timedelta(hours=24))
+        (new,) = post.fail()
+        with post.db.read() as session:
+            late = list_dead_letters(session, DeadLetterFilter(late=True))
+            assert [each.id for each in late.items] == [old]
+            assert (letter(session, old).late, letter(session, new).late) == (True, False)

@@ -1,0 +1,49 @@
+"""What the scheduler does besides ringing: counting tries, and forgetting those whose story is over."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from attempts_cast import Try, ended_entry, hours, write
+from sqlalchemy import func, select
+
+from effaced import clock
+from effaced.config import Settings
+from effaced.crypto import new_key
+from effaced.db import Database
+from effaced.retries.overrides import ALL
+from effaced.retries.tables import Attempt
+from effaced.runtime import Runtime
+from effaced.worker import schedule
+from effaced.worker.bell import RqBell
+from effaced.worker.schedule import Scheduler
+
+DAYS_AGO = timedelta(days=2)
+
+
+@pytest.fixture
+def scheduler(db: Database, migrated_url: str, redis_url: str) -> Scheduler:
+    settings = Settings(database_url=migrated_url, redis_url=redis_url, keys=new_key())  # type: ignore[arg-type]
+    return Scheduler(Runtime(settings, database=db), RqBell(settings))
+
+
+def test_the_first_sweep_counts_tries_and_forgets_what_is_over(db: Database, scheduler: Scheduler) -> None:
+    then = clock.now() - DAYS_AGO
+    write(db, [Try(then, entry_id=ended_entry(db, then)), Try(clock.now())])
+    scheduler.tick()
+    counted = [kept["attempts"] for (_, resolver), kept in hours(db).items() if resolver == ALL]
+    assert sum(counted) == 2
+    with db.read() as session:
+        assert session.scalar(select(func.count()).select_from(Attempt)) == 1
+
+
+@pytest.mark.parametrize(("every", "expected"), [(schedule._COUNT_EVERY, 0), (0.0, 1)])
+def test_counting_comes_round_when_its_time_has_passed(
+    db: Database, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, every: float, expected: int
+) -> None:
+    monkeypatch.setattr(schedule, "_COUNT_EVERY", every)
+    scheduler.tick()
+    write(db, [Try(clock.now())])
+    scheduler.tick()
+    assert sum(kept["attempts"] for (_, name), kept in hours(db).items() if name == ALL) == expected
