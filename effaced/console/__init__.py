@@ -6,6 +6,7 @@ from flask import Blueprint, Flask
 
 from effaced.console import (
     abandoned,
+    advice,
     audit,
     call,
     errors,
@@ -41,6 +42,7 @@ PAGES = (
     resolvers,
     resolver,
     steer,
+    advice,
     audit,
 )
 

@@ -84,7 +84,8 @@ def retry_lines(session: Session, name: str) -> list[Line]:
 
 def breaker_lines(session: Session, service_name: str) -> list[Line]:
     """The breaker's policy for erasures; other roles may differ in breakers.yaml."""
-    policy = runtime().breakers.policy(service_name, BreakerRole.ERASE)
+    # From the database, not as this process last heard it: somebody may just have changed it.
+    policy = runtime().breaker_policies_in_force(session).named(service_name, BreakerRole.ERASE)
     scope, key = split_name(service_name)
     mine = PolicyScope(scope)
     bodies = read_bodies(session, PolicyKind.BREAKER, resolvers=[key], hosts=[key])

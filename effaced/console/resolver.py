@@ -11,6 +11,7 @@ from effaced.accounts.actors import names_of
 from effaced.audit.notes import read_notes, write_note
 from effaced.breakers import transitions
 from effaced.breakers.model import host_name
+from effaced.console.advice import plans_for, undoable
 from effaced.console.breaker_view import breakers_of
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
@@ -94,6 +95,8 @@ def _page(
             "retry": retry_lines(session, name) if called else [],
             "breaking": breaker_lines(session, breaker_name(name)) if called else [],
             "host_breaking": breaker_lines(session, host_name(host)) if called and host else [],
+            "plans": plans_for(session, name) if called else [],
+            "undoable": undoable(session, name) if called else [],
             "override": override,
             "changed_by": _changed_by(session, override),
         }

@@ -114,7 +114,7 @@ def test_the_way_through_a_requeue(filled_site: Site, desk_at: Open, theme: str)
     desk.page.locator(".group-rows a").first.wait_for()
     assert violations(desk) == []
     desk.page.locator(".group-rows a").first.click()
-    desk.page.get_by_label("Note").fill(" ")
+    desk.page.get_by_role("textbox", name="Note").fill(" ")
     desk.page.get_by_role("button", name="Add the note").click()
     desk.page.get_by_role("alert").wait_for()
     assert violations(desk) == []
@@ -141,10 +141,10 @@ def test_the_way_through_work_by_hand(filled_site: Site, desk_at: Open, theme: s
 def test_the_forms_of_a_pause_and_of_a_second_look(filled_site: Site, desk_at: Open, theme: str) -> None:
     desk = desk_at(filled_site, color_scheme=theme)
     desk.go("/console/resolvers")
-    desk.page.locator("#system-crm summary").click()
+    desk.page.locator("#system-crm .steer summary").click()
     desk.page.locator("#pause-crm").fill("Their maintenance.")
     desk.page.locator("#hours-crm").fill("soon")
-    desk.page.locator("#system-crm button").click()
+    desk.page.locator("#system-crm .steer button").click()
     desk.page.get_by_role("alert").wait_for()
     assert violations(desk) == []
     desk.go("/console/resolvers?state=paused")

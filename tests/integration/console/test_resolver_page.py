@@ -227,6 +227,22 @@ def test_undoing_what_was_never_changed_is_said(house: House, ada: Visitor) -> N
     assert count_events(house, "POLICY_UNDONE") == 0
 
 
+def test_a_suggestion_is_applied_and_undone_with_a_reason(house: House, ada: Visitor, cleo: Visitor) -> None:
+    for minute in range(6):
+        with clock.pretend(NOON - timedelta(minutes=10 - minute)):
+            open_by_failures(house)
+            house.runtime.breakers.reset("resolver:crm", actor="cli")
+    assert "so that fewer calls are lost." in ada.get(PAGE).text
+    assert 'name="breaker"' not in cleo.get(PAGE).text
+    ada.post(f"{PAGE}/advice", {"breaker": "resolver:crm", "reason": ""})
+    assert count_events(house, "POLICY_CHANGED") == 0
+    ada.post(f"{PAGE}/advice", {"breaker": "resolver:crm", "reason": REASON})
+    assert count_events(house, "POLICY_CHANGED") == 1
+    assert "Opens after failures in a row 4 changed here" in read(ada.get(PAGE).text)
+    ada.post(f"{PAGE}/advice/undo", {"breaker": "resolver:crm", "reason": REASON})
+    assert count_events(house, "POLICY_UNDONE") == 1
+
+
 def test_moves_are_paged_the_latest_first(house: House, ada: Visitor) -> None:
     for minute in range(13):
         with clock.pretend(NOON - timedelta(minutes=30 - minute)):
