@@ -11,12 +11,14 @@ from flask import Response as Page
 from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
-from effaced.audit.notes import write_note
+from effaced.breakers import steer as breaker_steer
 from effaced.breakers.model import StoreUnavailable, host_name, resolver_name
+from effaced.breakers.registry import BreakerRegistry
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say
 from effaced.console.resolver import find
 from effaced.console.resolver_view import SystemView
+from effaced.crypto import Keyring
 from effaced.errors import Conflict, Problem, Refused
 from effaced.requests import steer
 
@@ -109,22 +111,32 @@ def _time(plan: Plan, text: str) -> float:
 
 
 def _open(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
-    note = write_note(session, runtime().keyring, reason, author=me().actor)
-    runtime().breakers.force_open(
-        plan.breaker, actor=me().actor, seconds=minutes * 60, note=note, session=session
-    )
+    breaker_steer.force_open(session, *_about(plan), **_by(reason), seconds=minutes * 60)
 
 
-def _close(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
-    note = write_note(session, runtime().keyring, reason, author=me().actor)
-    runtime().breakers.force_close(
-        plan.breaker, actor=me().actor, seconds=minutes * 60, note=note, session=session
-    )
+def _close(session: Session, name: str, plan: Plan, minutes: float, reason: str) -> None:
+    about, waiting = _about(plan), _concerned(name, plan)
+    breaker_steer.force_close(session, *about, **_by(reason), seconds=minutes * 60, resolvers=waiting)
 
 
-def _reset(session: Session, _name: str, plan: Plan, _minutes: float, reason: str) -> None:
-    note = write_note(session, runtime().keyring, reason, author=me().actor)
-    runtime().breakers.reset(plan.breaker, actor=me().actor, note=note, session=session)
+def _reset(session: Session, name: str, plan: Plan, _minutes: float, reason: str) -> None:
+    breaker_steer.reset(session, *_about(plan), **_by(reason), resolvers=_concerned(name, plan))
+
+
+def _about(plan: Plan) -> tuple[BreakerRegistry, Keyring, str]:
+    return runtime().breakers, runtime().keyring, plan.breaker
+
+
+def _by(reason: str) -> dict[str, str]:
+    return {"actor": me().actor, "reason": reason}
+
+
+def _concerned(name: str, plan: Plan) -> set[str]:
+    """The resolvers that may be called now."""
+    if not plan.on_host:
+        return {name}
+    host = runtime().registry.get(name).host
+    return {each.name for each in runtime().registry if each.host == host}
 
 
 def _pause(session: Session, name: str, _plan: Plan, hours: float, reason: str) -> None:
