@@ -13,12 +13,10 @@ from werkzeug.wrappers import Response
 
 from effaced.breakers import steer as breaker_steer
 from effaced.breakers.model import StoreUnavailable, host_name, resolver_name
-from effaced.breakers.registry import BreakerRegistry
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say
 from effaced.console.resolver import find
 from effaced.console.resolver_view import SystemView
-from effaced.crypto import Keyring
 from effaced.errors import Conflict, Problem, Refused
 from effaced.requests import steer
 
@@ -111,24 +109,20 @@ def _time(plan: Plan, text: str) -> float:
 
 
 def _open(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
-    breaker_steer.force_open(session, *_about(plan), **_by(reason), seconds=minutes * 60)
+    about = runtime().breakers, runtime().keyring, plan.breaker
+    breaker_steer.force_open(session, *about, actor=me().actor, reason=reason, seconds=minutes * 60)
 
 
 def _close(session: Session, name: str, plan: Plan, minutes: float, reason: str) -> None:
-    about, waiting = _about(plan), _concerned(name, plan)
-    breaker_steer.force_close(session, *about, **_by(reason), seconds=minutes * 60, resolvers=waiting)
+    about, waiting = (runtime().breakers, runtime().keyring, plan.breaker), _concerned(name, plan)
+    breaker_steer.force_close(
+        session, *about, actor=me().actor, reason=reason, seconds=minutes * 60, resolvers=waiting
+    )
 
 
 def _reset(session: Session, name: str, plan: Plan, _minutes: float, reason: str) -> None:
-    breaker_steer.reset(session, *_about(plan), **_by(reason), resolvers=_concerned(name, plan))
-
-
-def _about(plan: Plan) -> tuple[BreakerRegistry, Keyring, str]:
-    return runtime().breakers, runtime().keyring, plan.breaker
-
-
-def _by(reason: str) -> dict[str, str]:
-    return {"actor": me().actor, "reason": reason}
+    about, waiting = (runtime().breakers, runtime().keyring, plan.breaker), _concerned(name, plan)
+    breaker_steer.reset(session, *about, actor=me().actor, reason=reason, resolvers=waiting)
 
 
 def _concerned(name: str, plan: Plan) -> set[str]:
