@@ -261,19 +261,6 @@ def test_without_javascript_a_request_is_approved(site: Site, desk_at: Open) -> 
     assert status_of(site.house, request_id) is RequestStatus.RUNNING
 
 
-def test_without_javascript_dead_letters_are_requeued(site: Site, desk_at: Open) -> None:
-    for person in (1, 2):
-        site.house.script.answers["crm", str(person)] = lambda: ResolverError("no", code="http_400")
-        site.house.approve(site.house.ask(person))
-    site.house.run()
-    desk = desk_at(site, java_script_enabled=False)
-    desk.go("/console/abandoned")
-    desk.page.get_by_role("button", name="Requeue all that match this filter (2)").click()
-    desk.page.get_by_label("Reason").fill("The vendor is back.")
-    desk.page.get_by_role("button", name="Requeue 2").click()
-    expect(desk.page.get_by_role("heading", name="2 of 2 requeued")).to_be_visible()
-
-
 def test_without_javascript_load_more_is_a_link_to_the_next_rows(site: Site, desk_at: Open) -> None:
     add_requests(site.house, 70, due_in=timedelta(days=9))
     desk = desk_at(site, java_script_enabled=False)
