@@ -226,7 +226,7 @@ class Postgres(_Server):
         command: list[str | Path] = [self._install / "bin" / "postgres", "-D", folder / "data", "-k", folder]
         settings = [f"port={self._port}", "listen_addresses=127.0.0.1", "max_connections=200", "timezone=UTC"]
         if not self._durable:
-            settings += ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+            settings += ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off"]
         for setting in settings:
             command += ["-c", setting]
         log, status = folder / "log", folder / "data" / "postmaster.pid"

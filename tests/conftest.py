@@ -118,7 +118,9 @@ class PostgresAdmin:
 
     def create(self, *, template: str | None = None) -> str:
         name = f"effaced_test_{secrets.token_hex(6)}"
-        self._execute(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
+        # Copied as files: half the work of the usual way, which writes every page into the log.
+        copied = f' TEMPLATE "{template}" STRATEGY file_copy' if template else ""
+        self._execute(f'CREATE DATABASE "{name}"{copied}')
         return self._url.set(database=name).render_as_string(hide_password=False)
 
     def drop(self, url: str) -> None:

@@ -13,6 +13,8 @@ from threading import BrokenBarrierError
 from effaced import clock
 from effaced.bench.floor import connect_raw, drain_raw
 from effaced.bench.ground import BATCH, RESOLVER
+from effaced.breakers.registry import BreakerRegistry
+from effaced.breakers.sql import SQLCircuitBreakerStateRepository
 from effaced.crypto import Keyring
 from effaced.db import Database, parse_url
 from effaced.errors import Unavailable
@@ -72,11 +74,13 @@ def _drain_floor(url: str, _keys: str, barrier: Barrier, told: _Told) -> None:
 
 def _drain_effaced(url: str, keys: str, barrier: Barrier, told: _Told) -> None:
     database = Database(url)
-    registry = ResolverRegistry((Registered(RESOLVER, "bench", NoopResolver(), Limits(concurrency=BATCH)),))
+    known = Registered(RESOLVER, "bench", NoopResolver(), Limits(concurrency=BATCH), host="bench.example")
+    registry = ResolverRegistry((known,))
     runner = SagaRunner(
         registry,
         Outbox(database.sessions, keyring=Keyring.parse(keys)),
         batch_size=BATCH,
+        breakers=BreakerRegistry(SQLCircuitBreakerStateRepository(database)),
         on_operations_complete=complete_operations,
     )
     asyncio.run(runner.drain(_NOBODY))

@@ -59,6 +59,7 @@ def tables(url: str) -> list[str]:
 
 
 class TestDrain:
+    @pytest.mark.drill
     def test_measures_real_processes_and_what_more_of_them_gain(self, fresh_postgres_url: str) -> None:
         report = run(
             "drain", "--entries", "400", "--processes", "1,2", "--rounds", "1", url=fresh_postgres_url
@@ -109,6 +110,7 @@ class TestDrain:
         assert "PostgreSQL" in str(result.exception)
 
 
+@pytest.mark.drill
 def test_latency_runs_a_fleet_with_and_without_its_bell(fresh_postgres_url: str) -> None:
     report = run("latency", "--samples", "3", "--sweep-seconds", "0.2", url=fresh_postgres_url)
     assert (report["n"], report["unit"]) == (3, "ms")

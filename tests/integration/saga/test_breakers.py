@@ -347,11 +347,14 @@ def outage(house: Block, noon: ManualClock, *, arriving: int, every: timedelta) 
 
 
 @pytest.mark.parametrize(
-    ("arriving", "every"),
+    ("migrated_url", "arriving", "every"),
     [
-        pytest.param(1, timedelta(hours=8), id="light"),
-        pytest.param(30, timedelta(hours=12), id="heavy"),
+        pytest.param("sqlite", 1, timedelta(hours=8), id="sqlite-light"),
+        pytest.param("sqlite", 30, timedelta(hours=12), id="sqlite-heavy", marks=pytest.mark.drill),
+        pytest.param("postgresql", 1, timedelta(hours=8), id="postgresql-light", marks=pytest.mark.drill),
+        pytest.param("postgresql", 30, timedelta(hours=12), id="postgresql-heavy"),
     ],
+    indirect=["migrated_url"],
 )
 def test_two_days_without_a_vendor_abandon_nothing(
     db: Database, noon: ManualClock, arriving: int, every: timedelta
