@@ -87,9 +87,8 @@ def _run(drill: Outage, running: Running, seconds: float, most: int) -> Sight:
     if not drill.ask(min(most, _AT_ONCE)):
         drill.end()
         raise Unavailable("Everybody in the demo has asked already. Start it again for new people.")
-    show.say(
-        f"{drill.vendor} is down for {seconds:g} seconds; watch {running.console}/resolvers. Ctrl-C ends it."
-    )
+    where = f"{running.console}/console/resolvers"
+    show.say(f"{drill.vendor} is down for {seconds:g} seconds; watch {where}. Ctrl-C ends it.")
     with show:
         try:
             _while_down(drill, show, clock.monotonic() + seconds, most)
