@@ -19,6 +19,7 @@ from effaced.breakers.observe import WINDOW_S, BreakerAdvisor
 from effaced.breakers.policy import DEFAULTS, BreakerPolicies
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
+from effaced.breakers.shadow_rows import forget_synced
 from effaced.breakers.stores import open_store
 from effaced.breakers.telemetry import KEPT, Called
 from effaced.clients import require_time
@@ -193,6 +194,7 @@ class Runtime:
             forget_old_messages(session)
             forget_policies_of_closed(session)
             moves.forget(session, KEPT)
+            forget_synced(session, KEPT)
         for _ in range(_MOST_LOTS):
             with self.db.begin() as session:
                 if forget_attempts(session) < LOT:

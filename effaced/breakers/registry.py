@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.breakers import admission as rules
 from effaced.breakers.admission import Hold, Verdict
-from effaced.breakers.change import Change, Rows, new_row, stamp
+from effaced.breakers.change import Change, Rows, stamp
 from effaced.breakers.ground import Admission, Permit, names_of
 from effaced.breakers.looks import STORE_AGAIN, Look, Looking
 from effaced.breakers.manual import Steering
@@ -118,13 +118,10 @@ class BreakerRegistry(Looking, Steering):
         self, resolver: str, host: str | None, role: BreakerRole, most: int, session: Session
     ) -> Admission | None:
         """Let calls in if all is quiet, with one look in the caller's transaction; None if more is needed."""
-        store, names = self.repository.within(session), names_of(resolver, host)
         try:
-            found = store.load(names)
+            rows = self.within(session)._load(names_of(resolver, host))
         except StoreUnavailable:
             return None
-        self._known.update(found)
-        rows = [found.get(name) or new_row(name) for name in names]
         if not all(map(_quiet, rows)):
             return None
         return self._open_door(resolver, host, role, most, None, rows)

@@ -7,6 +7,8 @@ import asyncio
 import click
 
 from effaced.config import Settings
+from effaced.outbox.due import due_resolvers
+from effaced.outbox.flow import ALL, pauses
 from effaced.ports import require_free
 from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
@@ -91,4 +93,16 @@ def _drained(runtime: Runtime) -> str:
     runtime.tidy()
     RetryMetrics(runtime.db).aggregate_hourly()  # where cron does the work, no scheduler counts
     messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""
-    return f"Executed {executed} requests and settled {total} external calls.{messages} Nothing else is due."
+    done = f"Executed {executed} requests and settled {total} external calls.{messages}"
+    return f"{done} {_left(runtime)}"
+
+
+def _left(runtime: Runtime) -> str:
+    """What waits although its time has come, and for whom."""
+    with runtime.db.read() as session:
+        due, found = due_resolvers(session), pauses(session)
+    held = sorted(due - runtime.due())
+    paused = ["everything"] if ALL in found else sorted(found)
+    said = [f"Paused: {', '.join(paused)}."] if paused else []
+    said += [f"Held back by a breaker: {', '.join(held)}."] if held else []
+    return " ".join(said) or "Nothing else is due."

@@ -13,10 +13,10 @@ from werkzeug.wrappers import Response
 
 from effaced.breakers import steer as breaker_steer
 from effaced.breakers.model import StoreUnavailable, host_name, resolver_name
+from effaced.breakers.telemetry import resolvers_of
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say
 from effaced.console.resolver import find
-from effaced.console.resolver_view import SystemView
 from effaced.errors import Conflict, Problem, Refused
 from effaced.requests import steer
 
@@ -113,24 +113,18 @@ def _open(session: Session, _name: str, plan: Plan, minutes: float, reason: str)
     breaker_steer.force_open(session, *about, actor=me().actor, reason=reason, seconds=minutes * 60)
 
 
-def _close(session: Session, name: str, plan: Plan, minutes: float, reason: str) -> None:
-    about, waiting = (runtime().breakers, runtime().keyring, plan.breaker), _concerned(name, plan)
+def _close(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
+    about = runtime().breakers, runtime().keyring, plan.breaker
+    waiting = resolvers_of(plan.breaker, runtime().called)
     breaker_steer.force_close(
         session, *about, actor=me().actor, reason=reason, seconds=minutes * 60, resolvers=waiting
     )
 
 
-def _reset(session: Session, name: str, plan: Plan, _minutes: float, reason: str) -> None:
-    about, waiting = (runtime().breakers, runtime().keyring, plan.breaker), _concerned(name, plan)
+def _reset(session: Session, _name: str, plan: Plan, _minutes: float, reason: str) -> None:
+    about = runtime().breakers, runtime().keyring, plan.breaker
+    waiting = resolvers_of(plan.breaker, runtime().called)
     breaker_steer.reset(session, *about, actor=me().actor, reason=reason, resolvers=waiting)
-
-
-def _concerned(name: str, plan: Plan) -> set[str]:
-    """The resolvers that may be called now."""
-    if not plan.on_host:
-        return {name}
-    host = runtime().registry.get(name).host
-    return {each.name for each in runtime().registry if each.host == host}
 
 
 def _pause(session: Session, name: str, _plan: Plan, hours: float, reason: str) -> None:
@@ -155,15 +149,10 @@ def _page(name: str, plan: Plan, typed: Typed) -> Page:
         view=view,
         plan=plan,
         typed=typed,
-        shared=_shared(view) if plan.on_host else [],
+        # Who else is on that host, and is steered with it.
+        shared=[each for each in resolvers_of(plan.breaker, runtime().called) if each != name],
         key=plan.breaker.partition(":")[2],
     )
-
-
-def _shared(view: SystemView) -> list[str]:
-    """Who else is on that host, and is steered with it."""
-    host = view.system.registered.host if view.system.registered else None
-    return [each.name for each in runtime().registry if each.host == host and each.name != view.name]
 
 
 def _said(name: str, plan: Plan) -> str:

@@ -18,6 +18,9 @@ from effaced.accounts.scopes import Scope
 from effaced.audit.tables import AuditEvent
 from effaced.breakers.model import BreakerState
 from effaced.breakers.outcomes import Outcome, OutcomeKind
+from effaced.breakers.shadow import L2SyncFailureRecord
+from effaced.breakers.shadow_rows import SQLShadowKeeper
+from effaced.breakers.tables import BreakerShadow
 from effaced.notify.tables import Message
 
 from .conftest import Api
@@ -242,6 +245,18 @@ class TestTellingPeople:
         assert [(type_, each["breaker"]) for type_, each in messages(api)] == [
             ("breaker.opened", "host:api.example")
         ]
+
+
+def test_shadow_records_that_were_made_up_for_are_forgotten_in_time(api: Api) -> None:
+    with clock.pretend(clock.now()) as now:
+        keeper = SQLShadowKeeper(api.runtime.db)
+        for name in ("resolver:crm", "resolver:mail"):
+            keeper.add(L2SyncFailureRecord(name, "open", clock.now(), "ConnectionError", "open"))
+        keeper.mark("resolver:crm", clock.now())
+        now.advance(timedelta(days=91))
+        api.runtime.tidy()
+    with api.runtime.db.read() as session:
+        assert list(session.scalars(select(BreakerShadow.service_name))) == ["resolver:mail"]
 
 
 def test_old_moves_are_forgotten_by_the_housekeeping_but_each_breakers_latest(api: Api) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from attempts_cast import Try, write
 from click.testing import CliRunner, Result
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from effaced import clock, doorbell
 from effaced.audit.notes import read_notes
@@ -26,7 +26,9 @@ from effaced.config import Settings
 from effaced.crypto import new_key
 from effaced.db import Database
 from effaced.errors import ConfigurationError, Conflict, NotFound, Refused
-from effaced.model import AttemptOutcome
+from effaced.model import AttemptOutcome, SubjectRef, new_id
+from effaced.outbox.enqueue import Call, enqueue
+from effaced.outbox.flow import pause
 from effaced.retries.tables import policies
 from effaced.runtime import Runtime
 
@@ -324,6 +326,18 @@ def test_summary_shows_each_breaker(run: Run, database: Database) -> None:
     assert (found["resolver:crm"]["opens"], found["resolver:crm"]["reasons"]) == (1, {"forced_open": 1})
     output = run("summary").output
     assert all(word in output for word in ("resolver:crm", "host:api.example", "forced open 1", "(est.)"))
+
+
+def test_a_drain_says_what_waits_and_for_whom(run: Run, settings: Settings, runtime: Runtime) -> None:
+    with runtime.db.begin() as session:
+        session.execute(text("CREATE TABLE customers (id integer PRIMARY KEY, email text, crm_ref text)"))
+        calls = [Call("crm", SubjectRef("person", "1"))]
+        enqueue(session, runtime.keyring, new_id(), runtime.keyring.subject_key("1"), calls)
+        pause(session, "mail", actor="cli")
+    run("open", "crm", "--seconds", "600", *WHY)
+    assert CliRunner().invoke(drain, [], obj=settings).output == (
+        "Executed 0 requests and settled 0 external calls. Paused: mail. Held back by a breaker: crm.\n"
+    )
 
 
 class TestPoliciesOfACommand:
