@@ -131,7 +131,8 @@ def record(
     chance: float = 0.0,
 ) -> tuple[CircuitBreakerStateData, tuple[Transition, ...]]:
     """Apply outcomes in order; each frees its slot, and what was not used is freed too."""
-    if hold.slots:
+    # A move leaves no slot behind; one with that number would be somebody else's.
+    if hold.slots and hold.generation == data.generation:
         data = free_slots(data, hold.slots, len(outcomes) + unused)
     transitions = []
     for outcome in outcomes:

@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.breakers import transitions
-from effaced.breakers.change import Change, Changing, Rows, new_rows
+from effaced.breakers.change import Change, Changing, Rows, new_rows, to_write
 from effaced.breakers.drift import DriftReconciler, get_drift_reconciler
 from effaced.breakers.link import Link
-from effaced.breakers.makeup import Remembered, exists, make_up
+from effaced.breakers.makeup import Remembered, better, exists, make_up
 from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository, Keep, told
-from effaced.breakers.model import BreakerState, CircuitBreakerStateData, StoreUnavailable
+from effaced.breakers.model import BreakerEvent, BreakerState, CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.shadow import ShadowLogger, get_shadow_logger
 
 T = TypeVar("T")
+# What L2 did not take: the row before, after, and why.
+_Missed = tuple[CircuitBreakerStateData, CircuitBreakerStateData, StoreUnavailable]
 REFRESH_MS = 250
 
 
@@ -80,8 +83,12 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
                 except StoreUnavailable as error:
                     self._link.lose(error)
             if self._link.error is not None:
-                self._recall(self._remembered(None))
+                self._recall(self._link.seen | self._remembered(None).keys())
             return self._l1.load_all()
+
+    @property
+    def away(self) -> bool:
+        return self._link.error is not None
 
     def _refresh(self, names: Collection[str]) -> None:
         """Everything that this process has ever asked for, in one look."""
@@ -96,15 +103,13 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
                 return
             except StoreUnavailable as error:
                 link.lose(error)
-        self._recall(unseen)
+        self._recall(link.seen | unseen)
 
     def _take_in(self, names: Collection[str]) -> None:
         """L1 as L2 has it. What L2 has lost is given back to it."""
         found = self._l2.load(names)
         missing = [name for name in names if name not in found]
-        known = self._l1.load(missing)
-        known |= _restrictive(self._remembered([name for name in missing if name not in known]))
-        if known:
+        if known := self._known(missing):
             found |= self._give_back(known)
         self._l1.put([row for name, row in found.items() if self._l1.load([name]).get(name) != row])
         self._link.seen.update(names)
@@ -118,24 +123,47 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         return self._l2.change(list(known), written)
 
     def _recall(self, names: Collection[str]) -> None:
-        """Without L2: what the database remembers of those that this process knows nothing of."""
-        unknown = [name for name in names if not self._l1.load([name])]
-        if unknown:
-            self._l1.put([exists(row) for row in _restrictive(self._remembered(unknown)).values()])
+        """Without L2: what this process knows, and what others have had the database remember."""
+        known, own = self._known(names), self._l1.load(names)
+        self._l1.put([exists(row) for name, row in known.items() if row is not own.get(name)])
         self._link.seen.update(names)
+
+    def _known(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
+        """What is known without L2. Of others, that something is closed need not be remembered."""
+        if not names:
+            return {}
+        own, memory = self._l1.load(names), self._remembered(names)
+        best = {name: better(own.get(name), memory.get(name)) for name in own.keys() | memory.keys()}
+        return {name: row for name, row in best.items() if row and (name in own or _keeps_away(row))}
 
     # --- changing ---
 
     def change(self, names: Collection[str], fn: Changing[T]) -> T:
         with self._link.lock:
-            if self._is_up():
-                try:
-                    return self._change_shared(names, fn)
-                except StoreUnavailable as error:
-                    self._link.lose(error)
-            return self._change_alone(names, fn)
+            change, missed = self._change(names, fn)
+        # Past the lock: who waits for the database must not have others wait for him. The move comes first,
+        # so that whoever finds what was missed also finds where it led.
+        told(self._keep, change.transitions, change.records)
+        for before, after, error in missed:
+            self._shadow.record_sync_failure(
+                after.service_name,
+                after.state.value,
+                error,
+                adapter_type="redis",
+                operation="update",
+                l1_state=before.state.value,
+            )
+        return change.result
 
-    def _change_shared(self, names: Collection[str], fn: Changing[T]) -> T:
+    def _change(self, names: Collection[str], fn: Changing[T]) -> tuple[Change[T], list[_Missed]]:
+        if self._is_up():
+            try:
+                return self._change_shared(names, fn), []
+            except StoreUnavailable as error:
+                self._link.lose(error)
+        return self._change_alone(names, fn)
+
+    def _change_shared(self, names: Collection[str], fn: Changing[T]) -> Change[T]:
         def whole(rows: Rows) -> Change[Change[T]]:
             change = fn(self._completed(rows))
             return Change(change.rows, change)
@@ -143,39 +171,28 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         change = self._l2.change(names, whole)
         self._l1.put(change.rows)
         self._link.seen.update(names)
-        told(self._keep, change.transitions, change.records)
-        return change.result
+        return change
 
     def _completed(self, rows: Rows) -> dict[str, CircuitBreakerStateData]:
         """A row that L2 does not have may be one that it has lost."""
         lost = [name for name, row in rows.items() if not row.version]
         if not lost:
             return dict(rows)
-        known = _restrictive(self._remembered(lost)) | self._l1.load(lost)
+        known = self._known(lost)
         return {name: known.get(name) or row for name, row in rows.items()}
 
-    def _change_alone(self, names: Collection[str], fn: Changing[T]) -> T:
+    def _change_alone(self, names: Collection[str], fn: Changing[T]) -> tuple[Change[T], list[_Missed]]:
         error = self._link.error
         assert error is not None
-        self._recall(set(names) - self._link.seen)
+        self._recall(names)
         before = new_rows(sorted(names), self._l1.load(names))
         change = fn(before)
-        if any(row.slots_given > before[row.service_name].slots_given for row in change.rows):
-            raise error  # nobody can tell how many others are trying
-        changed = [row for row in change.rows if row.version != before[row.service_name].version]
+        if any(_is_for_all(before[row.service_name], row) for row in change.rows):
+            raise error
+        changed = to_write(before, change)
         self._l1.put(changed)
-        for row in changed:
-            self._link.behind.add(row.service_name)
-            self._shadow.record_sync_failure(
-                row.service_name,
-                row.state.value,
-                error,
-                adapter_type="redis",
-                operation="update",
-                l1_state=before[row.service_name].state.value,
-            )
-        told(self._keep, change.transitions, change.records)
-        return change.result
+        self._link.behind.update(row.service_name for row in changed)
+        return change, [(before[row.service_name], row, error) for row in changed]
 
     def delete(self, name: str) -> bool:
         with self._link.lock:
@@ -183,13 +200,14 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
             return self._l1.delete(name) or gone
 
     def within(self, session: Session) -> CircuitBreakerStateRepository:
-        """What is told of a change is told in that transaction; the change itself can't wait for it."""
+        """What is told of a change is told in that transaction; the change itself can't wait for it.
 
-        def keep(*made: Any) -> None:
-            transitions.keep(session, *made)
-
+        What has to be looked up is looked up there as well: the connection may be the only one.
+        """
         other = copy.copy(self)
-        other._keep = keep
+        other._keep = partial(transitions.keep, session)
+        other._remembered = partial(transitions.remembered, session)
+        other._shadow = self._shadow.within(session)
         return other
 
     # --- coming back ---
@@ -234,7 +252,11 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         )
 
 
-def _restrictive(rows: dict[str, CircuitBreakerStateData]) -> dict[str, CircuitBreakerStateData]:
-    """Those that keep calls away. That something was closed need not be remembered."""
-    closed = BreakerState.CLOSED
-    return {name: row for name, row in rows.items() if row.state is not closed or row.pinned is not None}
+def _is_for_all(before: CircuitBreakerStateData, after: CircuitBreakerStateData) -> bool:
+    """Trials start, and close a breaker, where all can see it: who is alone can't tell how others fare."""
+    closed_by_trials = after.generation > before.generation and after.reason == BreakerEvent.TRIALS_SUCCEEDED
+    return after.slots_given > before.slots_given or closed_by_trials
+
+
+def _keeps_away(row: CircuitBreakerStateData) -> bool:
+    return row.state is not BreakerState.CLOSED or row.pinned is not None

@@ -37,7 +37,7 @@ TRANSITIONS: dict[tuple[BreakerState, BreakerEvent], BreakerState] = {
     (CLOSED, _E.KNOWN_HALF_OPEN): HALF_OPEN,
 }
 ASSIGNED = "assigned"
-_MANUAL = (_E.FORCED_OPEN, _E.FORCED_CLOSED, _E.RESET)
+MANUAL = (_E.FORCED_OPEN, _E.FORCED_CLOSED, _E.RESET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +258,32 @@ def adopt(data: CircuitBreakerStateData, known: CircuitBreakerStateData, now: da
         reason=step.data.reason,
         slots=(),
         slots_given=max(data.slots_given, known.slots_given),
-        cooldown_until=max(filter(None, (data.cooldown_until, known.cooldown_until)), default=None),
     )
+    kept = cooled(kept, data)
     assert step.transition is not None
-    told = replace(step.transition, reset_timeout_s=kept.reset_timeout_s, retry_at=kept.retry_at)
+    pin = kept.expires_at if kept.pinned is not None else None
+    told = replace(
+        step.transition, reset_timeout_s=kept.reset_timeout_s, retry_at=kept.retry_at, pinned_until=pin
+    )
     return Step(kept, told)
+
+
+def cooled(data: CircuitBreakerStateData, other: CircuitBreakerStateData) -> CircuitBreakerStateData:
+    """With the other's cooldown, if that ends later."""
+    if other.cooldown_until is None or (data.cooldown_until or other.cooldown_until) > other.cooldown_until:
+        return data
+    return replace(data, cooldown_until=other.cooldown_until, cooldown_reason=other.cooldown_reason)
+
+
+def obey(data: CircuitBreakerStateData, known: CircuitBreakerStateData) -> CircuitBreakerStateData:
+    """Be as a person has had it elsewhere, where that was told already."""
+    return replace(
+        known,
+        version=data.version,
+        generation=max(data.generation + 1, known.generation),
+        slots=(),
+        slots_given=max(data.slots_given, known.slots_given),
+    )
 
 
 def _move(data: CircuitBreakerStateData, event: BreakerEvent, now: datetime, actor: str = "system") -> Step:
@@ -277,7 +298,7 @@ def _move(data: CircuitBreakerStateData, event: BreakerEvent, now: datetime, act
         at=now,
         reset_timeout_s=moved.reset_timeout_s,
         retry_at=moved.retry_at,
-        pinned_until=moved.expires_at if event in _MANUAL else None,
+        pinned_until=moved.expires_at if event in MANUAL else None,
         actor=actor,
         generation=moved.generation,
     )

@@ -22,6 +22,7 @@ Remembered = Callable[[Collection[str] | None], dict[str, CircuitBreakerStateDat
 class _Resolved:
     row: CircuitBreakerStateData
     was: CircuitBreakerStateData
+    known: CircuitBreakerStateData | None
     transition: Transition | None = None
 
 
@@ -42,10 +43,9 @@ def make_up(
         return 0
     moment, mine, memory = clock.now(), own.load(names), remembered(names)
     for name in sorted(names):
-        known = _the_one([row for row in (mine.get(name), memory.get(name)) if row is not None])
-        resolved = shared.change([name], _resolving(name, known))
-        if known is not None:
-            _record(reconciler, pause, known, resolved.was)
+        resolved = shared.change([name], _resolving(name, mine.get(name), memory.get(name)))
+        if resolved.known is not None:
+            _record(reconciler, pause, resolved.known, resolved.was)
             told(keep, [resolved.transition] if resolved.transition else [], [])
         if resolved.row.version:
             own.put([resolved.row])
@@ -54,26 +54,61 @@ def make_up(
     return len(names)
 
 
-def _the_one(rows: list[CircuitBreakerStateData]) -> CircuitBreakerStateData | None:
-    """Of what this process knows and what the database remembers: the more restrictive, then the newer."""
+def better(
+    own: CircuitBreakerStateData | None, memory: CircuitBreakerStateData | None
+) -> CircuitBreakerStateData | None:
+    """Of what a process knows and what the database remembers: the more restrictive, then the newer.
+
+    Where both tell of the same move a process's own row does, which has more to tell; what a person has
+    done since then comes before both.
+    """
+    if own is None or memory is None:
+        return own or memory
+    if _same_move(own, memory):
+        return own
+    if _is_word(memory, own):
+        return memory
     never = datetime.min.replace(tzinfo=clock.now().tzinfo)
-    return max(rows, key=lambda row: (RESTRICTION[row.state], row.updated_at or never), default=None)
+    return max(own, memory, key=lambda row: (RESTRICTION[row.state], row.updated_at or never))
 
 
-def _resolving(name: str, known: CircuitBreakerStateData | None) -> Callable[[Rows], Change[_Resolved]]:
+def _is_word(memory: CircuitBreakerStateData, row: CircuitBreakerStateData) -> bool:
+    """Whether the last move was a person's, and the row is from before it."""
+    if memory.reason not in machine.MANUAL or _same_move(memory, row):
+        return False
+    newer = row.updated_at is None or (memory.updated_at is not None and memory.updated_at > row.updated_at)
+    return newer or memory.generation > row.generation
+
+
+def _same_move(one: CircuitBreakerStateData, other: CircuitBreakerStateData) -> bool:
+    return (one.generation, one.reason) == (other.generation, other.reason)
+
+
+def _resolving(
+    name: str, mine: CircuitBreakerStateData | None, memory: CircuitBreakerStateData | None
+) -> Callable[[Rows], Change[_Resolved]]:
     def resolved(rows: Rows) -> Change[_Resolved]:
         current, now = rows[name], clock.now()
-        if known is None or _judged(known, current) is not DriftReconciliationResult.L1_WON:
-            return Change([], _Resolved(current, current))
+        # Who has the row itself need not be reminded of the move that led to it.
+        known = better(mine, None if memory and _same_move(memory, current) else memory)
+        if known is None:
+            return Change([], _Resolved(current, current, None))
         if not current.version:
             row = exists(known)
-            return Change([row], _Resolved(row, current))
+            return Change([row], _Resolved(row, current, known))
+        if memory is not None and _is_word(memory, current):
+            row = stamp(current, machine.obey(current, known), now)
+            return Change([row], _Resolved(row, current, None))
+        if _judged(known, current) is not DriftReconciliationResult.L1_WON:
+            # Whoever is right: what a vendor has asked for was asked of all.
+            row = stamp(current, machine.cooled(current, known), now)
+            return Change([row], _Resolved(row, current, known))
         if RESTRICTION[known.state] > RESTRICTION[current.state]:
             step = machine.adopt(current, known, now)
         else:
             step = machine.Step(_newer(current, known))
         row = stamp(current, step.data, now)
-        return Change([row], _Resolved(row, current, step.transition))
+        return Change([row], _Resolved(row, current, known, step.transition))
 
     return resolved
 
@@ -98,16 +133,19 @@ def _record(
 
 
 def _newer(current: CircuitBreakerStateData, known: CircuitBreakerStateData) -> CircuitBreakerStateData:
-    """The same state, as it was known more recently. Trials that are under way stay."""
-    return replace(
+    """The same state, as it was known more recently. Trials stay but those that have ended meanwhile."""
+    under_way = {slot.number for slot in known.slots}
+    slots = tuple(
+        each for each in current.slots if each.number > known.slots_given or each.number in under_way
+    )
+    newer = replace(
         known,
         version=current.version,
         generation=max(current.generation, known.generation),
-        slots=current.slots,
+        slots=slots,
         slots_given=max(current.slots_given, known.slots_given),
-        cooldown_until=max(filter(None, (current.cooldown_until, known.cooldown_until)), default=None),
-        cooldown_reason=known.cooldown_reason or current.cooldown_reason,
     )
+    return machine.cooled(newer, current)
 
 
 def exists(row: CircuitBreakerStateData) -> CircuitBreakerStateData:

@@ -12,10 +12,11 @@ from effaced.audit.append import Record
 from effaced.audit.events import BreakerForcedClosed, BreakerForcedOpen, BreakerReset
 from effaced.audit.notes import NoteRef, noted
 from effaced.breakers import machine
+from effaced.breakers.administration import PIN_MINUTES
 from effaced.breakers.change import Change, Rows, stamp
 from effaced.breakers.ground import Ground
 from effaced.breakers.model import HOST, RESOLVER, BreakerState, Transition
-from effaced.breakers.repository import PIN_MINUTES, CircuitBreakerStateRepository
+from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.errors import Problem, Refused
 
 LONGEST = timedelta(days=30)

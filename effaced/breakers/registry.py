@@ -7,6 +7,7 @@ A flush asks once with `admit` and tells once with `settle`; a single call asks 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
@@ -174,9 +175,16 @@ class BreakerRegistry(Looking, Steering):
         except StoreUnavailable as error:
             _log.warning("breaker_outcomes_not_counted", breakers=names, error=error.error)
             made = ()
+            self._free(names, admission, len(outcomes) + unused)
         self._telling.outcomes(names, admission.role, outcomes)
         self._telling.transitions(made)
         return made
+
+    def _free(self, names: Sequence[str], admission: Admission, ended: int) -> None:
+        """What trials came to could not be counted; others may take their place all the same."""
+        if any(hold.slots for hold in admission.holds):
+            with suppress(StoreUnavailable):
+                self._record(names, admission, (), ended)
 
     def _all_is_well(self, names: Sequence[str], admission: Admission, outcomes: Sequence[Outcome]) -> bool:
         """Whether nothing has to be written, as nearly always."""

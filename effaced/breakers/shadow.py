@@ -7,10 +7,13 @@ a forked job's memory ends with it, and another process has to finish what it le
 from __future__ import annotations
 
 from collections import Counter, deque
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import RLock
 from typing import Any, ClassVar, Protocol
+
+from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.log import get_logger
@@ -44,6 +47,9 @@ class ShadowKeeper(Protocol):
     def mark(self, service_name: str, up_to: datetime) -> int:
         """Mark what failed up to that moment; how many there were."""
 
+    def within(self, session: Session) -> ShadowKeeper:
+        """The same in the caller's transaction."""
+
 
 class ShadowLogger:
     """The newest `max_entries` records of this process. May be used by many threads."""
@@ -60,6 +66,12 @@ class ShadowLogger:
     def reset_instance(cls) -> None:
         """Let `get_shadow_logger` make a new one."""
         ShadowLogger._instance = None
+
+    def within(self, session: Session) -> ShadowLogger:
+        """The same records; what is kept of them, in the caller's transaction."""
+        other = copy(self)
+        other._keeper = self._keeper and self._keeper.within(session)
+        return other
 
     def set_max_entries(self, max_entries: int) -> None:
         """Keep so many, beginning now: the oldest go at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete, insert, select, update
@@ -14,10 +15,14 @@ from effaced.db import Database
 
 
 class SQLShadowKeeper:
-    """Each verb is a transaction of its own: what it tells of has happened elsewhere."""
+    """Each verb is a transaction of its own, or part of the caller's: a second one might wait for that."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, session: Session | None = None) -> None:
         self._db = database
+        self._session = session
+
+    def within(self, session: Session) -> SQLShadowKeeper:
+        return SQLShadowKeeper(self._db, session)
 
     def add(self, record: L2SyncFailureRecord) -> None:
         row = {
@@ -29,12 +34,12 @@ class SQLShadowKeeper:
             "adapter": record.adapter_type,
             "operation": record.operation,
         }
-        with self._db.begin() as session:
+        with self._writing() as session:
             session.execute(insert(shadow).values(row))
 
     def unsynced(self) -> list[L2SyncFailureRecord]:
         rows = select(shadow).where(shadow.c.synced_at.is_(None)).order_by(shadow.c.id)
-        with self._db.read() as session:
+        with self._reading() as session:
             return [
                 L2SyncFailureRecord(
                     service_name=row.service_name,
@@ -52,8 +57,14 @@ class SQLShadowKeeper:
         confirmed = update(shadow).where(
             shadow.c.service_name == service_name, shadow.c.synced_at.is_(None), shadow.c.failed_at <= up_to
         )
-        with self._db.begin() as session:
+        with self._writing() as session:
             return session.connection().execute(confirmed.values(synced_at=clock.now())).rowcount
+
+    def _writing(self) -> AbstractContextManager[Session]:
+        return self._db.begin() if self._session is None else nullcontext(self._session)
+
+    def _reading(self) -> AbstractContextManager[Session]:
+        return self._db.read() if self._session is None else nullcontext(self._session)
 
 
 def forget_synced(session: Session, older_than: timedelta) -> int:

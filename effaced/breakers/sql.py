@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Select, bindparam, delete, insert, select, update
+from sqlalchemy import Executable, bindparam, delete, insert, select, update
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -27,6 +27,14 @@ _NAMED = (
     .order_by(breakers.c.service_name)
 )
 _NAMED_AND_LOCKED = _NAMED.with_for_update()
+# SQLite has one lock, for writers. Whoever embeds us may begin transactions without it, and what is only
+# read could change before the write.
+_NAMED_AND_TOUCHED = (
+    update(breakers)
+    .where(breakers.c.service_name.in_(bindparam("names", expanding=True)))
+    .values(version=breakers.c.version)
+    .returning(*_COLUMNS)
+)
 
 
 class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
@@ -97,7 +105,7 @@ def _answering() -> Iterator[None]:
 
 
 def _found(
-    session: Session, wanted: Select[Any], names: Collection[str] = ()
+    session: Session, wanted: Executable, names: Collection[str] = ()
 ) -> dict[str, CircuitBreakerStateData]:
     rows = session.connection().execute(wanted, {"names": list(names)} if names else {})
     return {row.service_name: from_columns(row._asdict()) for row in rows}
@@ -105,7 +113,8 @@ def _found(
 
 def _locked(session: Session, names: list[str]) -> dict[str, CircuitBreakerStateData]:
     """The rows, ours until the transaction ends; made where there are none, so that there is one to lock."""
-    found = _found(session, _NAMED_AND_LOCKED, names)
+    locking = _NAMED_AND_LOCKED if is_postgres(session) else _NAMED_AND_TOUCHED
+    found = _found(session, locking, names)
     missing = [name for name in names if name not in found]
     if missing:
         fresh = [as_columns(CircuitBreakerStateData(name)) for name in missing]
@@ -116,7 +125,7 @@ def _locked(session: Session, names: list[str]) -> dict[str, CircuitBreakerState
                 session.connection().execute(insert_or_leave(breakers).values(row).on_conflict_do_nothing())
         else:
             session.connection().execute(insert(breakers), fresh)
-        found |= _found(session, _NAMED_AND_LOCKED, missing)
+        found |= _found(session, locking, missing)
     return new_rows(names, found)
 
 

@@ -29,7 +29,10 @@ def open_store(kind: str, database: Database, redis_url: str | None = None) -> C
     if kind == "sql":
         return SQLCircuitBreakerStateRepository(database)
     if redis_url is None:
-        raise ConfigurationError("EFFACED_BREAKER_STORE is redis, so EFFACED_REDIS_URL must be set.")
+        said = (
+            "EFFACED_BREAKER_STORE is redis, so EFFACED_REDIS_URL or EFFACED_BREAKER_REDIS_URL must be set."
+        )
+        raise ConfigurationError(said)
     return layered_store(connect(redis_url), database)
 
 

@@ -73,6 +73,17 @@ def page(
     return cut([Transition(*row[1:]) for row in rows], limit, [(row.at, row.id) for row in rows])
 
 
+def left_closed(session: Session, names: Collection[str]) -> dict[str, datetime]:
+    """When each of these breakers last ceased to be closed, as far as that is remembered."""
+    moment = func.max(transitions.c.at, type_=transitions.c.at.type)
+    found = select(transitions.c.service_name, moment).where(
+        transitions.c.service_name.in_(names),
+        transitions.c.old == BreakerState.CLOSED,
+        transitions.c.new != BreakerState.CLOSED,
+    )
+    return dict(session.execute(found.group_by(transitions.c.service_name)).all())
+
+
 def same_moment(session: Session, made: Transition) -> bool:
     """Whether a resolver's breaker went into the same state in the change that `made` belongs to."""
     twin = select(transitions.c.id).where(

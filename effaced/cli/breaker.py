@@ -67,7 +67,10 @@ class _Where:
 )
 @click.pass_context
 def breaker(context: click.Context, overrides: tuple[str, ...]) -> None:
-    """Breakers. NAME is a resolver, or host:NAME. What is done here holds in every process at once."""
+    """How breakers stand, and what is suggested for them; hold one open or closed.
+
+    NAME is a resolver, or host:NAME. What is done here holds in every process at once.
+    """
     context.obj = _Where(context.obj, overrides)
 
 

@@ -4,82 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
 import pytest
-from breaker_cast import API, CRM, FAILURE, NOON, SUCCESS, Heard, registry, seconds
+from breaker_cast import API, CRM, SUCCESS, registry, seconds
+from breaker_fleet import Fleet
 from company_house import eventually
-from sqlalchemy import func, select
 
 from effaced import clock
 from effaced.breakers import transitions
-from effaced.breakers.drift import DriftReconciler, DriftReconciliationResult
+from effaced.breakers.drift import DriftReconciliationResult
 from effaced.breakers.layered import LayeredCircuitBreakerStateRepository
 from effaced.breakers.model import BreakerState, StoreUnavailable
 from effaced.breakers.redis import RedisCircuitBreakerStateRepository
 from effaced.breakers.registry import STORE_UNAVAILABLE
-from effaced.breakers.shadow import ShadowLogger
 from effaced.breakers.shadow_rows import SQLShadowKeeper, forget_synced
-from effaced.breakers.stores import connect, layered_store, open_store
-from effaced.breakers.tables import shadow as shadow_table
+from effaced.breakers.stores import connect, open_store
 from effaced.clock import ManualClock
-from effaced.db import Database
 from effaced.errors import ConfigurationError
-from effaced.servers import Valkey
 
+pytestmark = pytest.mark.usefixtures("now")
 JOB = Path(__file__).parents[1] / "support" / "breaker_job.py"
-
-
-@pytest.fixture(autouse=True)
-def now() -> Iterator[ManualClock]:
-    with clock.pretend(NOON) as pretended:
-        yield pretended
-
-
-class Fleet:
-    """Processes of one fleet: each has memory, shadow log and connections of its own."""
-
-    def __init__(self, database: Database, redis: Valkey) -> None:
-        self.db, self.redis = database, redis
-
-    def process(self, jitter: float = 0.0, **settings: float) -> Process:
-        return Process(self, jitter, **{"refresh_ms": 0, "retry_s": 0, **settings})
-
-    def shared(self) -> dict[str, str]:
-        rows = RedisCircuitBreakerStateRepository(connect(self.redis.url)).load_all()
-        return {row.service_name: row.state.value for row in rows}
-
-    def unsynced(self) -> int:
-        with self.db.read() as session:
-            rows = select(func.count()).select_from(shadow_table).where(shadow_table.c.synced_at.is_(None))
-            return session.scalar(rows) or 0
-
-
-class Process:
-    def __init__(self, fleet: Fleet, jitter: float, **settings: float) -> None:
-        self.shadow = ShadowLogger(keeper=SQLShadowKeeper(fleet.db))
-        self.reconciler = DriftReconciler(jitter, jitter)
-        self.heard = Heard()
-        self.store: LayeredCircuitBreakerStateRepository = layered_store(
-            connect(fleet.redis.url), fleet.db, shadow=self.shadow, reconciler=self.reconciler, **settings
-        )
-        self.calls = registry(self.store, self.heard, fail_max=2)
-
-    def fail(self, resolver: str = "crm", times: int = 2) -> None:
-        self.calls.settle(self.calls.admit(resolver, most=times), [FAILURE] * times)
-
-    def state(self, resolver: str = "crm") -> BreakerState:
-        return self.calls.current_state(resolver=resolver)
-
-
-@pytest.fixture
-def fleet(migrated_sqlite_url: str, own_valkey: Valkey) -> Iterator[Fleet]:
-    database = Database(migrated_sqlite_url)
-    yield Fleet(database, own_valkey)
-    database.dispose()
 
 
 def test_open_stays_open_while_redis_is_away_and_no_trial_starts(fleet: Fleet, now: ManualClock) -> None:
@@ -234,28 +181,21 @@ def test_what_a_job_left_behind_when_it_ended_is_made_up_for_by_another(
     assert (fleet.shared(), fleet.unsynced()) == ({CRM: "open"}, 0)
 
 
-def test_only_what_redis_has_confirmed_is_marked(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_redis_has_confirmed_is_marked(fleet: Fleet) -> None:
     """It is gone again in the middle of making up for it."""
-    one = fleet.process()
+    one = fleet.process(on_reconciled=lambda _: fleet.redis.stop())
     one.calls.admit("a")
     fleet.redis.stop()
     for name in ("a", "b"):
         one.fail(name)
     fleet.redis.start()
-    marked = one.shadow.mark_as_synced
-
-    def mark_and_lose(name: str, **about: object) -> int:
-        fleet.redis.stop()
-        return marked(name, **about)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(one.shadow, "mark_as_synced", mark_and_lose)
     with pytest.raises(StoreUnavailable):
         one.store.reconcile()
     left = [record.service_name for record in one.shadow.get_unsynced_records()]
     assert (left, fleet.unsynced()) == (["resolver:b"], 1)
-    monkeypatch.undo()
     fleet.redis.start()
-    assert [one.state("a"), one.state("b")] == [BreakerState.OPEN] * 2
+    fresh = fleet.process()
+    assert [fresh.state("a"), fresh.state("b")] == [BreakerState.OPEN] * 2
     assert (fleet.shared(), fleet.unsynced()) == ({"resolver:a": "open", "resolver:b": "open"}, 0)
 
 

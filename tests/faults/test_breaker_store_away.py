@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -57,15 +58,65 @@ def test_breakers_outlive_their_store_and_every_call_ends(
         assert reasons_to_close(shop) == {BreakerEvent.TRIALS_SUCCEEDED}
 
 
-def ask_and_drain(shop: Company, people: list[int]) -> None:
+def test_worker_and_scheduler_live_through_the_gap(
+    migrated_postgres_url: str, redis_url: str, own_valkey: Valkey, tmp_path: Path
+) -> None:
+    """The bell's Redis stays; that of the breakers stops, forgets all, and starts again."""
+    policy = tmp_path / "breakers.yaml"
+    policy.write_text(POLICY)
+    options = {**QUICK, "breakers": policy, "breaker_redis_url": own_valkey.url}
+    with company(migrated_postgres_url, redis_url, tmp_path, **options) as shop:
+        lasting = [shop.start("scheduler"), shop.start("worker")]
+        shop.vendors.fault("payment", "down")
+        ask(shop, shop.people[:2])
+        shop.eventually(lambda: is_held(own_valkey, "payment"), "payment's breaker to open")
+
+        own_valkey.stop()
+        shop.vendors.fault("files", "down")
+        ask(shop, shop.people[2:4])
+        shop.eventually(lambda: "resolver:files" in unsynced(shop), "what Redis missed to be noted")
+        called, drained = calls(shop, "payment"), drains(shop, "payment")
+        shop.eventually(lambda: drains(shop, "payment") > drained, "payment to be tried for")
+        assert calls(shop, "payment") == called, "it was open, and no trial starts without the store"
+
+        own_valkey.start()
+        shop.eventually(lambda: not unsynced(shop), "it to be made up for")
+        # Redis forgot payment too: the next who asks for it says what it was.
+        shop.eventually(lambda: is_held(own_valkey, "payment"), "payment's breaker to be known again")
+        assert is_held(own_valkey, "files")
+
+        shop.vendors.heal()
+        shop.eventually(lambda: shop.all_completed(4), "all requests to be completed")
+        assert [process.poll() for process in lasting] == [None, None]
+        assert {entry.status for entry in shop.entries()} == {OutboxStatus.SUCCEEDED}
+        assert shop.letters() == []
+        assert reasons_to_close(shop) == {BreakerEvent.TRIALS_SUCCEEDED}
+
+
+def ask(shop: Company, people: list[int]) -> None:
     for person in people:
         shop.leave_approved(person)
+
+
+def ask_and_drain(shop: Company, people: list[int]) -> None:
+    ask(shop, people)
     assert shop.start("drain").wait(60) == 0, shop.log("drain")
 
 
 def in_redis(server: Valkey) -> dict[str, CircuitBreakerStateData]:
     with closing(connect(server.url)) as connection:
         return {row.service_name: row for row in RedisCircuitBreakerStateRepository(connection).load_all()}
+
+
+def is_held(server: Valkey, resolver: str) -> bool:
+    found = in_redis(server).get(f"resolver:{resolver}")
+    return found is not None and found.state is not CLOSED
+
+
+def drains(shop: Company, resolver: str) -> int:
+    """How many of the worker's jobs for it have ended."""
+    lines = [json.loads(line) for line in shop.log("worker").splitlines() if line.startswith("{")]
+    return sum(line["event"] == "drained" and line["resolver"] == resolver for line in lines)
 
 
 def calls(shop: Company, vendor: str) -> int:
@@ -75,6 +126,10 @@ def calls(shop: Company, vendor: str) -> int:
 def shadow(shop: Company) -> list[BreakerShadow]:
     with shop.db.read() as session:
         return list(session.scalars(select(BreakerShadow)))
+
+
+def unsynced(shop: Company) -> set[str]:
+    return {row.service_name for row in shadow(shop) if row.synced_at is None}
 
 
 def reasons_to_close(shop: Company) -> set[str]:

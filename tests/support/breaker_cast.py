@@ -7,6 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import create_engine
+from sqlalchemy.orm import sessionmaker
+
 from effaced.breakers.drift import DriftReconciler
 from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository
 from effaced.breakers.model import BreakerState, CircuitBreakerStateData, Transition
@@ -45,6 +48,11 @@ class Where:
         with ExitStack() as stack:
             if self.kind == "memory":
                 yield InMemoryCircuitBreakerStateRepository()
+                return
+            if self.kind == "embedded":
+                engine = create_engine(self.database_url, pool_size=10, connect_args={"timeout": 30})
+                stack.callback(engine.dispose)
+                yield SQLCircuitBreakerStateRepository(sessionmaker(engine))
                 return
             database = None
             if self.database_url:

@@ -35,7 +35,7 @@ def where(request: pytest.FixtureRequest) -> Where:
     # A test may say more than the store: `threads-redis`.
     kind = request.param.rpartition("-")[2]
     database = redis = ""
-    if kind in ("sqlite", "layered"):
+    if kind in ("sqlite", "embedded", "layered"):
         database = request.getfixturevalue("migrated_sqlite_url")
     if kind == "postgresql":
         database = emptied(request.getfixturevalue("one_postgres_url"))

@@ -13,8 +13,9 @@ from breaker_race import Processes, Saw, race_threads
 Race = Callable[..., list[list[Saw]]]
 ROUNDS = [pytest.param(5, id="5-tries"), pytest.param(200, id="200-tries", marks=pytest.mark.drill)]
 HANDS = 8
+# Embedded: SQLite, opened by an app of its own that begins transactions as it likes.
+WAYS = [f"{how}-{kind}" for how in ("threads", "processes") for kind in (*STORES, "embedded")]
 # A memory is one process's own.
-WAYS = [f"{how}-{kind}" for how in ("threads", "processes") for kind in STORES]
 WAYS.remove("processes-memory")
 pytestmark = pytest.mark.parametrize("where", WAYS, indirect=True)
 

@@ -1,0 +1,28 @@
+"""A fleet whose Redis a test may stop and start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from breaker_cast import NOON
+from breaker_fleet import Fleet
+
+from effaced import clock
+from effaced.clock import ManualClock
+from effaced.db import Database
+from effaced.servers import Valkey
+
+
+@pytest.fixture
+def fleet(migrated_sqlite_url: str, own_valkey: Valkey) -> Iterator[Fleet]:
+    database = Database(migrated_sqlite_url)
+    yield Fleet(database, own_valkey)
+    database.dispose()
+
+
+@pytest.fixture
+def now() -> Iterator[ManualClock]:
+    """It is noon until the clock is advanced."""
+    with clock.pretend(NOON) as pretended:
+        yield pretended

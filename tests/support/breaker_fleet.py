@@ -1,0 +1,73 @@
+"""A fleet that keeps its breakers in Redis, and processes of it: each has a memory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+from breaker_cast import FAILURE, Heard, registry
+from sqlalchemy import func, select
+
+from effaced.breakers.drift import DriftReconciler, DriftReconciliationRecord
+from effaced.breakers.layered import LayeredCircuitBreakerStateRepository
+from effaced.breakers.model import BreakerState
+from effaced.breakers.redis import RedisCircuitBreakerStateRepository
+from effaced.breakers.shadow import ShadowLogger
+from effaced.breakers.shadow_rows import SQLShadowKeeper
+from effaced.breakers.stores import connect, layered_store
+from effaced.breakers.tables import shadow as shadow_table
+from effaced.db import Database
+from effaced.servers import Valkey
+
+OnReconciled = Callable[[DriftReconciliationRecord], None]
+
+
+class Fleet:
+    """Processes of one fleet: each has memory, shadow log and connections of its own."""
+
+    def __init__(self, database: Database, redis: Valkey) -> None:
+        self.db, self.redis = database, redis
+
+    def process(
+        self, jitter: float = 0.0, on_reconciled: OnReconciled | None = None, **settings: float
+    ) -> Process:
+        reconciler = DriftReconciler(jitter, jitter, on_reconciled)
+        return Process(self, reconciler, **{"refresh_ms": 0, "retry_s": 0, **settings})
+
+    def shared(self) -> dict[str, str]:
+        rows = RedisCircuitBreakerStateRepository(connect(self.redis.url)).load_all()
+        return {row.service_name: row.state.value for row in rows}
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Redis is stopped and comes back as it was, as one that keeps its data on disk."""
+        with closing(connect(self.redis.url)) as client:
+            kept = {key: client.get(key) for key in client.scan_iter()}
+        self.redis.stop()
+        yield
+        self.redis.start()
+        if kept:
+            with closing(connect(self.redis.url)) as client:
+                client.mset(kept)
+
+    def unsynced(self) -> int:
+        with self.db.read() as session:
+            rows = select(func.count()).select_from(shadow_table).where(shadow_table.c.synced_at.is_(None))
+            return session.scalar(rows) or 0
+
+
+class Process:
+    def __init__(self, fleet: Fleet, reconciler: DriftReconciler, **settings: float) -> None:
+        self.shadow = ShadowLogger(keeper=SQLShadowKeeper(fleet.db))
+        self.reconciler = reconciler
+        self.heard = Heard()
+        self.store: LayeredCircuitBreakerStateRepository = layered_store(
+            connect(fleet.redis.url), fleet.db, shadow=self.shadow, reconciler=self.reconciler, **settings
+        )
+        self.calls = registry(self.store, self.heard, fail_max=2)
+
+    def fail(self, resolver: str = "crm", times: int = 2) -> None:
+        self.calls.settle(self.calls.admit(resolver, most=times), [FAILURE] * times)
+
+    def state(self, resolver: str = "crm") -> BreakerState:
+        return self.calls.current_state(resolver=resolver)
