@@ -92,18 +92,23 @@ def claim_trial(
     for branch in (
         due.where(*mine, FRESH).order_by(outbox.c.enqueued_at, outbox.c.entry_id),
         due.where(*mine, GATED, outbox.c.gate <= now).order_by(outbox.c.gate, outbox.c.entry_id),
-        due.where(*mine, LEASED, outbox.c.gate <= now).order_by(outbox.c.gate, outbox.c.entry_id),
     ):
-        # Alone, all of them: should one end its runner, it is known to be the one.
-        taking = _take(_first(branch, 1), alone=True)
-        taken = [
-            as_entry(row)
-            for _ in range(limit)
-            for row in session.execute(taking, {"until": now + lease, "now": now})
-        ]
+        taking = _take(_first(branch, limit), alone=False)
+        taken = [as_entry(row) for row in session.execute(taking, {"until": now + lease, "now": now})]
         if taken:
             return taken
     return []
+
+
+def claim_crashed_trial(
+    session: Session, resolver: str, operation: OutboxOperation, *, lease: timedelta
+) -> list[Entry]:
+    """The same for one whose runner died, like `claim_crashed`: to be run with no other beside it."""
+    now = clock.now()
+    mine = _CRASHED.where(outbox.c.operation == operation).order_by(outbox.c.gate, outbox.c.entry_id)
+    taking = _take(_first(mine, 1), alone=True)
+    values = {"whose": resolver, "now": now, "until": now + lease}
+    return [as_entry(row) for row in session.execute(taking, values)]
 
 
 def has_crashed(session: Session, resolver: str) -> bool:

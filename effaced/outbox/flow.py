@@ -63,7 +63,7 @@ def pause(
     until: datetime | None = None,
 ) -> bool:
     """Have nothing more claimed; what is in flight is finished. False if it was paused already."""
-    row = _lock(session, resolver)
+    row = lock(session, resolver)
     if _holds(row, clock.now()):
         return False
     session.execute(
@@ -85,7 +85,7 @@ def pause(
 
 def resume(session: Session, resolver: str, *, actor: str, note: NoteRef | None = None) -> bool:
     """Let the resolver be called again. False if it was not paused."""
-    if not _holds(_lock(session, resolver), clock.now()):
+    if not _holds(lock(session, resolver), clock.now()):
         return False
     ended = dict.fromkeys(("paused_at", "paused_until", "paused_by", "pause_code", "note_id"))
     session.execute(update(flow).where(flow.c.resolver == resolver).values(ended))
@@ -154,7 +154,7 @@ class Booking:
     def __init__(self, session: Session, resolver: str, per_second: float, cost: int = 1) -> None:
         self._session, self._resolver = session, resolver
         self._each = cost / per_second
-        booked_until = _lock(session, resolver).booked_until
+        booked_until = lock(session, resolver).booked_until
         now = clock.now()  # not before the lock was given: that may have taken a while
         self._from = max(booked_until or now, now)
         ahead = max(_SECOND.total_seconds(), self._each) - (self._from - now).total_seconds()
@@ -170,7 +170,7 @@ class Booking:
             )
 
 
-def _lock(session: Session, resolver: str) -> Flow:
+def lock(session: Session, resolver: str) -> Flow:
     """The resolver's row, made when first needed, locked until the transaction ends."""
     found = session.get(Flow, resolver, with_for_update=True, populate_existing=True)
     if found is None:

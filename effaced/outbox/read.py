@@ -18,7 +18,11 @@ from effaced.outbox.tables import OutboxRow
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 
 # Failures first: what is still there after it was reported gone comes before what nobody has looked at yet.
-VERIFICATION_ORDER = (Verification.STILL_PRESENT, Verification.DUE, Verification.CONFIRMED)
+VERIFICATION_ORDER = (
+    Verification.STILL_PRESENT, Verification.DUE, Verification.ATTESTED, Verification.CONFIRMED,
+)  # fmt: skip
+# What has not been seen to be gone, and nobody has given their word for.
+UNCONFIRMED = (Verification.STILL_PRESENT, Verification.DUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class EntryLine:
     def attestable(self) -> bool:
         """Whether a person's word can still count for the call."""
         return self.status in (OutboxStatus.ABANDONED, OutboxStatus.SCHEDULED) and not self.superseded
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether it was made, but not seen to be, and nothing looks again: somebody's word may count."""
+        return self.verification in UNCONFIRMED and self.verify_due_at is None
 
     @property
     def can_be_read_back(self) -> bool:
@@ -155,6 +164,7 @@ class ReadBacks:
     resolver: str
     still_present: int
     due: int
+    attested: int
     confirmed: int
 
 

@@ -54,10 +54,11 @@ def count(session: Session, which: ColumnElement[bool]) -> dict[str, Figures]:
     """Figures by resolver, but for how many different entries and requests these are."""
     found: dict[str, Figures] = defaultdict(Figures)
     for row in session.execute(_ALIKE.where(which)):
-        name, outcome, number, status, error, latency, wait, many, latency_ms, wait_ms, last_id = row
+        name, outcome, number, first, status, error, latency, wait, many, latency_ms, wait_ms, last_id = row
         figures = found[name]
         figures.attempts += many
-        figures.retries += many if number > 1 else 0
+        # A try whose attempt was given back has the number of the next one.
+        figures.retries += many if number > 1 or not first else 0
         figures.outcomes[outcome.value] += many
         figures.last_id = max(figures.last_id, last_id)
         if outcome is AttemptOutcome.SUCCESS:
@@ -89,8 +90,8 @@ def _bucket(value: ColumnElement[int], bounds: tuple[int, ...]) -> ColumnElement
 # Built once: putting them together takes longer than the database takes to count a quiet hour.
 _WAIT = case((attempts.c.first, attempts.c.delay_before_ms), else_=null())
 _KINDS: tuple[ColumnElement[Any], ...] = (
-    attempts.c.resolver, attempts.c.outcome, attempts.c.number, attempts.c.status_code, attempts.c.error,
-    _bucket(attempts.c.latency_ms, LATENCY_BOUNDS), _bucket(_WAIT, WAIT_BOUNDS),
+    attempts.c.resolver, attempts.c.outcome, attempts.c.number, attempts.c.first, attempts.c.status_code,
+    attempts.c.error, _bucket(attempts.c.latency_ms, LATENCY_BOUNDS), _bucket(_WAIT, WAIT_BOUNDS),
 )  # fmt: skip
 _ALIKE = select(
     *_KINDS,

@@ -27,7 +27,8 @@ from effaced.resolvers.protocols import (
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered, ResolverRegistry
-from effaced.saga.decide import NOT_IDEMPOTENT, Result
+from effaced.saga.decide import NOT_IDEMPOTENT
+from effaced.saga.result import Result
 
 T = TypeVar("T")
 _log = get_logger(__name__)

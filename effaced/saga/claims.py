@@ -50,12 +50,12 @@ class Claims:
                 return self._claim_freely(session, resolver, admission, room, busy=busy)
         admission = self._gate.admit(resolver, room)
         if admission.trial:
-            return self._claim_trial(resolver, admission, OutboxOperation.ERASE)
+            return self._claim_trial(resolver, admission, OutboxOperation.ERASE, busy=busy)
         if not admission.granted:
             # The trials of erasures may all be under way, and there are others.
             admission = self._gate.admit(resolver, room, BreakerRole.RECTIFY)
             if admission.trial:
-                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY)
+                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY, busy=busy)
             return Claimed([], blocked=True)
         with self._sessions.begin() as session:
             room = min(room, admission.granted)
@@ -81,21 +81,42 @@ class Claims:
             booking.take(len(entries))
         return Claimed(entries, admission, alone=bool(crashed))
 
-    def _claim_trial(self, resolver: str, admission: Admission, operation: OutboxOperation) -> Claimed:
+    def _claim_trial(
+        self, resolver: str, admission: Admission, operation: OutboxOperation, *, busy: bool
+    ) -> Claimed:
         """As many as a half-open breaker lets through, to see how they fare."""
-        with self._sessions.begin() as session:
-            now = standing(session, resolver)
-            booking = None if now.paused else self._booking(session, resolver, now)
-            room = 0 if now.paused else min(admission.granted, booking.room if booking else admission.granted)
-            entries = outbox.claim_trial(session, resolver, operation, limit=room, lease=self._lease)
-            if booking:
-                booking.take(len(entries))
+        try:
+            entries, alone, paused = self._take_trial(resolver, admission.granted, operation, busy=busy)
+        except BaseException:
+            self._gate.give_back(admission, admission.granted)
+            raise
         self._gate.give_back(admission, admission.granted - len(entries))
-        if not entries and operation is OutboxOperation.ERASE and not now.paused:
+        if not entries and operation is OutboxOperation.ERASE and not paused:
             admission = self._gate.admit(resolver, admission.granted, BreakerRole.RECTIFY)
             if admission.trial:
-                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY)
-        return Claimed(entries, admission, blocked=True)
+                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY, busy=busy)
+        return Claimed(entries, admission, alone=alone, blocked=True)
+
+    def _take_trial(
+        self, resolver: str, most: int, operation: OutboxOperation, *, busy: bool
+    ) -> tuple[list[Entry], bool, bool]:
+        """Entries for a trial, whether they must fly alone, and whether the resolver is paused."""
+        lease = self._lease
+        with self._sessions.begin() as session:
+            now = standing(session, resolver)
+            if now.paused:
+                return [], False, True
+            booking = self._booking(session, resolver, now)
+            room = min(most, booking.room) if booking else most
+            entries = (
+                outbox.claim_trial(session, resolver, operation, limit=room, lease=lease) if room else []
+            )
+            crashed = []
+            if room and not entries and not busy:
+                crashed = outbox.claim_crashed_trial(session, resolver, operation, lease=lease)
+            if booking:
+                booking.take(len(entries or crashed))
+            return entries or crashed, bool(crashed), False
 
     def claim_read_back(self, resolver: str) -> Entry | None:
         with self._sessions.begin() as session:

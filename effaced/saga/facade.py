@@ -27,7 +27,8 @@ from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import outbox as outbox_table
 from effaced.resolvers.protocols import Erased, Rectified
 from effaced.retries.policy import BackoffPolicy
-from effaced.saga.decide import Decision, Result, Rules, abandoned, decide, failed, parked
+from effaced.saga.decide import abandoned, decide, failed, parked
+from effaced.saga.result import Decision, Result, Rules
 from effaced.saga.settle import settle
 
 _LEASE = BackoffPolicy().lease

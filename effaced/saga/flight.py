@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from effaced.saga.decide import Result
+from effaced.saga.result import Result
 
 # How long results wait for company before they are settled.
 _GATHER = 0.02

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.deadletters.rules import UNDONE
+from effaced.deadletters.rules import ACTIVE
 from effaced.deadletters.tables import DeadLetter
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.aggregate import final_until
@@ -21,10 +21,10 @@ LOT = 5_000
 def forget_attempts(session: Session) -> int:
     """Remove a lot of tries whose entry ended a day ago, and whose hour is counted for good; how many.
 
-    Those of an entry that a person still has to decide about stay: they say why.
+    Those of an entry whose dead letter is not settled stay: they say why.
     """
     undecided = select(DeadLetter.id).where(
-        DeadLetter.entry_id == OutboxRow.entry_id, DeadLetter.status.in_(UNDONE)
+        DeadLetter.entry_id == OutboxRow.entry_id, DeadLetter.status.in_(ACTIVE)
     )
     over = (
         select(Attempt.id)

@@ -19,7 +19,7 @@ from effaced.breakers.registry import Admission, BreakerRegistry
 from effaced.model import OutboxOperation
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.call import LookedBack
-from effaced.saga.decide import Result
+from effaced.saga.result import Result
 
 _ROLES = {OutboxOperation.ERASE: BreakerRole.ERASE, OutboxOperation.RECTIFY: BreakerRole.RECTIFY}
 

@@ -16,7 +16,7 @@ from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.layers import in_force
 from effaced.retries.overrides import Bodies, read_bodies
 from effaced.retries.policy import RetryPolicy
-from effaced.saga.decide import Rules
+from effaced.saga.result import Rules
 
 
 def limits_of(registry: ResolverRegistry, resolver: str) -> Limits:

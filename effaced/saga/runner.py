@@ -31,11 +31,12 @@ from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.call import LookedBack, call, not_again, read_back
 from effaced.saga.claims import Claimed, Claims
-from effaced.saga.decide import Decision, Result, Rules, decide
+from effaced.saga.decide import decide
 from effaced.saga.facade import Outbox
 from effaced.saga.flight import Flush, Flying, landed
 from effaced.saga.gate import Gate
 from effaced.saga.readback import settle_read_back
+from effaced.saga.result import Decision, Result, Rules
 from effaced.saga.rules import RuleBook, limits_of
 from effaced.saga.settle import OnComplete, settle
 from effaced.saga.tell import AbandonedHook, Teller

@@ -33,7 +33,7 @@ from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
-from effaced.saga.decide import Decision
+from effaced.saga.result import Decision
 from effaced.sql import among_ids, as_ids, insert_rows
 from effaced.together import Together, run
 

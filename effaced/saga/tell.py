@@ -10,7 +10,7 @@ from uuid import UUID
 
 from effaced.log import get_logger
 from effaced.model import OutboxOperation, SubjectKey
-from effaced.saga.decide import Decision
+from effaced.saga.result import Decision
 
 _log = get_logger(__name__)
 

@@ -89,7 +89,7 @@ def recounted(tries: Sequence[dict[str, Any]]) -> Figures:
         attempts=len(tries),
         entries=len({each["entry_id"] for each in tries}),
         requests=len({each["request_id"] for each in tries}),
-        retries=sum(each["number"] > 1 for each in tries),
+        retries=sum(each["number"] > 1 or not each["first"] for each in tries),
     )
     for each in tries:
         outcome = each["outcome"]

@@ -83,7 +83,7 @@ class TestHour:
         noon.advance(HOUR + MINUTE)
         assert count(house.db) == 2
         found = row(house, NOON)
-        assert (found.attempts, found.entries, found.requests, found.retries) == (5, 4, 3, 1)
+        assert (found.attempts, found.entries, found.requests, found.retries) == (5, 4, 3, 2)
         assert found.outcomes == {"success": 2, "failure": 1, "timeout": 1, "circuit_open": 1}
         assert found.success_by_attempt == {1: 1, 2: 1}
         assert found.failure_by_reason == {"http_503": 1, "CallTimeout": 1, "circuit_open": 1}
@@ -92,6 +92,17 @@ class TestHour:
         assert row(house, NOON + HOUR).outcomes == {"scheduled": 1}
         everything = row(house, NOON, ALL)
         assert (everything.attempts, everything.entries, everything.requests) == (6, 5, 3)
+
+    def test_a_try_whose_attempt_was_given_back_is_followed_by_a_retry(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        """A failed trial costs no attempt, so the next try has the same number."""
+        failed = Try(NOON, outcome=AttemptOutcome.FAILURE, trial=True)
+        write(house.db, [failed, Try(NOON + MINUTE, number=1, first=False)])
+        noon.advance(HOUR)
+        count(house.db)
+        found = row(house, NOON)
+        assert (found.attempts, found.retries) == (2, 1)
 
     def test_counted_twice_is_the_same(self, house: House, noon: ManualClock) -> None:
         write(house.db, [Try(NOON), Try(NOON - HOUR), Try(NOON, outcome=AttemptOutcome.FAILURE)])

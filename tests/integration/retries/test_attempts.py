@@ -71,9 +71,6 @@ class TestOneTry:
         house.drain()
         assert only(house).outcome is AttemptOutcome.SCHEDULED
 
-    def test_a_breaker_s_refusal_has_its_word(self) -> None:
-        assert AttemptOutcome("circuit_open") is AttemptOutcome.CIRCUIT_OPEN
-
 
 class TestDelayBefore:
     def test_is_since_the_last_try_ended(self, house: House, noon: ManualClock) -> None:
@@ -142,11 +139,17 @@ class TestKept:
         RetryMetrics(house.db).aggregate_hourly()
         assert self.forget(house) == 0
 
-    def test_as_long_as_a_person_has_to_decide(self, house: House, noon: ManualClock) -> None:
+    @pytest.mark.parametrize("status", [DeadLetterStatus.PENDING, DeadLetterStatus.REPLAYING])
+    def test_as_long_as_a_person_has_to_decide(
+        self, house: House, noon: ManualClock, status: DeadLetterStatus
+    ) -> None:
+        """Also while a read-back is made again: it may well fail again."""
         entry_id = ended_entry(house.db, NOON, OutboxStatus.ABANDONED)
         write(house.db, [Try(NOON, entry_id=entry_id)])
         with house.db.begin() as session:
-            session.add(self.letter(entry_id, NOON))
+            letter = self.letter(entry_id, NOON)
+            letter.status = status
+            session.add(letter)
         noon.advance(48 * HOUR)
         RetryMetrics(house.db).aggregate_hourly()
         assert self.forget(house) == 0

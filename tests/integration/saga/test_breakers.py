@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import pytest
-from saga_cast import NOON, CheckingVendor, CorrectingVendor, House, Vendor
-from sqlalchemy import select
+from saga_breakers import Block
+from saga_cast import NOON, CheckingVendor, CorrectingVendor, Vendor
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.breakers.model import BreakerRole, BreakerState
-from effaced.breakers.policy import BreakerPolicies
-from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
+from effaced.breakers.outcomes import Outcome, OutcomeKind
+from effaced.breakers.registry import Admission
 from effaced.clock import ManualClock
 from effaced.db import Database
 from effaced.errors import ResolverError
 from effaced.model import AttemptOutcome, Correction, OutboxStatus, SubjectRef, Verification
-from effaced.outbox.due import status_counts
 from effaced.resolvers.protocols import (
     Answer,
     CredentialsRefused,
@@ -30,38 +28,9 @@ from effaced.resolvers.protocols import (
     TransientFailure,
 )
 from effaced.resolvers.registry import Registered
-from effaced.retries.tables import Attempt
 
 RESET = timedelta(seconds=60)
 DOWN = ConnectionError("nobody answers")
-
-
-class Block(House):
-    """A house with breakers: five failures in a row open one, for a minute."""
-
-    def __init__(self, database: Database, **policy: Any) -> None:
-        super().__init__(database)
-        self.policies = BreakerPolicies({"defaults": {"fail_max": 5, **policy}})
-        self.breakers = self.another()
-        self.options["breakers"] = self.breakers
-
-    def another(self) -> BreakerRegistry:
-        """As another process has it."""
-        return BreakerRegistry(SQLCircuitBreakerStateRepository(self.db), self.policies)
-
-    def state(self, resolver: str = "crm") -> BreakerState:
-        return self.another().current_state(resolver=resolver)
-
-    def attempts(self) -> list[Attempt]:
-        with self.db.read() as session:
-            return list(session.scalars(select(Attempt).order_by(Attempt.id)))
-
-    def run(self, **options: object) -> int:
-        return asyncio.run(self.runner(**options).run_once())
-
-    def counts(self) -> dict[OutboxStatus, int]:
-        with self.db.read() as session:
-            return {status: number for status, number in status_counts(session).items() if number}
 
 
 @pytest.fixture
@@ -138,22 +107,18 @@ class TestOpen:
     def test_a_call_that_was_claimed_before_is_given_back_uncalled(
         self, house: Block, noon: ManualClock
     ) -> None:
-        """One is taken alone after a crash, while five failures are still being written down."""
+        """When their claim commits, somebody else's calls fail, and this process hears of it."""
         vendor = house.vendor("crm", Vendor(lambda _: DOWN), concurrency=10)
         house.request(*(("crm", str(number)) for number in range(5)))
-        runner = house.runner()
-        claim = runner._claims.claim
+        meanwhile: list[Admission] = []
 
-        def late(resolver: str, room: int, *, busy: bool) -> Any:
-            claimed = claim(resolver, room, busy=busy)
-            if claimed.entries:
-                for _ in range(5):  # somebody else's calls fail meanwhile, and this process hears of it
-                    permit = house.breakers.allow(resolver="crm")
-                    house.breakers.on_failure(permit, status=503)
-            return claimed
+        @event.listens_for(house.db.sessions, "after_commit")
+        def fail_elsewhere(_: Session) -> None:
+            if not meanwhile and OutboxStatus.IN_FLIGHT in house.counts():
+                meanwhile.append(house.breakers.admit("crm", most=5))
+                house.breakers.settle(meanwhile[0], [Outcome(OutcomeKind.FAILURE, 503)] * 5)
 
-        runner._claims.claim = late  # type: ignore[method-assign]
-        asyncio.run(runner.drain("crm"))
+        house.drain()
         assert vendor.calls == []
         assert {(each.status, each.attempts) for each in house.entries()} == {(OutboxStatus.PENDING, 0)}
         assert {each.gate for each in house.entries()} == {NOON + RESET}

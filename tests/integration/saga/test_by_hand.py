@@ -33,7 +33,8 @@ from effaced.requests.redrive import redrive
 from effaced.resolvers.manual import ManualConfig, ManualResolver
 from effaced.resolvers.protocols import Erased
 from effaced.resolvers.registry import Registered
-from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.decide import decide
+from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
 
 DUE = timedelta(days=14)

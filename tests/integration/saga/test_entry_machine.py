@@ -58,8 +58,9 @@ from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AwaitsPerson, CredentialsRefused, Erased, Rectified, Scheduled
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.retries.tables import Attempt
-from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.decide import decide
 from effaced.saga.facade import Outbox, OutboxEntry
+from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "150")) // 10

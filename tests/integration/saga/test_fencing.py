@@ -28,8 +28,9 @@ from effaced.outbox.tables import OutboxRow
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import Answer, Erased
 from effaced.retries.policy import BackoffPolicy
-from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.decide import decide
 from effaced.saga.facade import Outbox, OutboxEntry
+from effaced.saga.result import Result, Rules
 from effaced.saga.runner import SagaRunner
 from effaced.saga.settle import settle
 from effaced.saga.tell import Teller

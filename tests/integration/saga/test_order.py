@@ -23,7 +23,8 @@ from effaced.outbox.tables import OutboxRow
 from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AlreadyAbsent, Erased, Scheduled
-from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.decide import decide
+from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
 
 RULES = Rules()

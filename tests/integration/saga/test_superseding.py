@@ -36,7 +36,8 @@ from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AwaitsPerson, Erased, Rectified
-from effaced.saga.decide import Result, Rules, decide
+from effaced.saga.decide import decide
+from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
 
 _WELL = {OutboxOperation.ERASE: Erased(), OutboxOperation.RECTIFY: Rectified()}
