@@ -40,7 +40,7 @@ def index() -> Response:
     """A page of letters, oldest first; without `status` those that wait for a person."""
     runtime = current_runtime()
     require_key(runtime.db, Scope.OPERATE_READ)
-    which, limit = letter_filter(request.args, paging=True), limit_of(request.args)
+    which, limit = letter_filter(request.args, runtime.letter_sla, paging=True), limit_of(request.args)
     with runtime.db.read() as session:
         page = list_dead_letters(session, which, after=request.args.get("after") or None, limit=limit)
     return jsonify({"dead_letters": [plain_letter(each) for each in page.items], "next": page.next})
@@ -51,7 +51,7 @@ def stats() -> Response:
     """Totals, what is late, facets and groups."""
     runtime = current_runtime()
     require_key(runtime.db, Scope.OPERATE_READ)
-    which = letter_filter(request.args)
+    which = letter_filter(request.args, runtime.letter_sla)
     with runtime.db.read() as session:
         return jsonify(letter_stats(session, which))
 
@@ -71,7 +71,7 @@ def requeue(name: str) -> Response:
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     letter_id, body = path_id(name, "dead letter"), read_body(request, RequeueBody)
     with runtime.db.begin() as session:
-        letter(session, letter_id)
+        letter(session, letter_id, runtime.letter_sla)
         actor = f"api_key:{key.id}"
         (result,) = redrive(
             session, runtime.keyring, [letter_id], actor=actor, reason=body.reason, force=body.force
@@ -134,7 +134,7 @@ def purge_preview() -> Response:
     require_key(runtime.db, Scope.OPERATE_READ)
     days = number_of(request.args, "older_than_days", 0, 36_500)
     with runtime.db.read() as session:
-        return jsonify({"older_than_days": days, "purgeable": count_purgeable(session, days)})
+        return jsonify({"older_than_days": days, "purgeable": count_purgeable(session, older_than_days=days)})
 
 
 @blueprint.post("/purge")
@@ -144,15 +144,15 @@ def purge_archived() -> Response:
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     body, actor = read_body(request, PurgeBody), f"api_key:{key.id}"
     with runtime.db.begin() as session:
-        body.confirm(count_purgeable(session, body.older_than_days))
         why = write_note(session, runtime.keyring, body.reason, author=actor)
-        count = purge(session, older_than_days=body.older_than_days, actor=actor, note=why)
+        days, expected = body.older_than_days, body.expected
+        count = purge(session, older_than_days=days, expected=expected, actor=actor, note=why)
     return jsonify({"purged": count})
 
 
 def _letter(letter_id: UUID) -> Response:
     runtime = current_runtime()
     with runtime.db.read() as session:
-        shape: dict[str, Any] = plain_letter(letter(session, letter_id))
+        shape: dict[str, Any] = plain_letter(letter(session, letter_id, runtime.letter_sla))
         shape["notes"] = [plain_note(each) for each in notes_of(session, runtime.keyring, letter_id)]
     return jsonify(shape)

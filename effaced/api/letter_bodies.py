@@ -12,7 +12,6 @@ from werkzeug.datastructures import MultiDict
 from effaced.api.bodies import Body
 from effaced.audit.notes import LONGEST
 from effaced.deadletters.context import as_uuid
-from effaced.errors import Conflict, Problem
 from effaced.requests.redrive_set import FASTEST, PER_SECOND
 
 Typed = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
@@ -58,12 +57,6 @@ class PurgeBody(Body):
     older_than_days: Days
     expected: Annotated[int, Field(ge=0)]
     reason: Typed
-
-    def confirm(self, present: int) -> None:
-        """Refuses if there are others now than were looked at."""
-        if present != self.expected:
-            said = f"is not what a purge would remove now, which is {present}"
-            raise Conflict("Look at the preview again.", problems=[Problem("expected", said)])
 
 
 class FilterBody(Body):

@@ -11,6 +11,7 @@ from effaced.api.bodies import read_body
 from effaced.api.current import current_runtime
 from effaced.api.letter_bodies import RedriveBody
 from effaced.deadletters.read import DeadLetterFilter
+from effaced.deadletters.sla import Sla
 from effaced.errors import Problem, Refused
 from effaced.requests.redrive_set import cancel_redrive, start_redrive
 from effaced.requests.redrive_view import (
@@ -30,7 +31,7 @@ def create() -> tuple[Response, int, dict[str, str]]:
     runtime = current_runtime()
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     body = read_body(request, RedriveBody)
-    which = _filter(body)
+    which = _filter(body, runtime.letter_sla)
     with runtime.db.begin() as session:
         redrive_id = start_redrive(
             session,
@@ -90,9 +91,9 @@ def cancel(name: str) -> Response:
         return jsonify(plain_redrive(redrive_view(session, redrive_id)))
 
 
-def _filter(body: RedriveBody) -> DeadLetterFilter:
+def _filter(body: RedriveBody, sla: Sla) -> DeadLetterFilter:
     try:
-        return letter_filter(body.filter.given())
+        return letter_filter(body.filter.given(), sla)
     except Refused as error:
         problems = [Problem(f"filter.{each.where}", each.message) for each in error.problems]
         raise Refused("The filter is not as it must be.", problems=problems) from None

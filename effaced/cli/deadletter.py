@@ -19,6 +19,7 @@ from effaced.deadletters.plain import plain_letter, plain_note
 from effaced.deadletters.purge import count_purgeable, purge
 from effaced.deadletters.read import count_dead_letters, list_dead_letters
 from effaced.deadletters.read import letter as find_letter
+from effaced.deadletters.sla import thresholds
 from effaced.model import DeadLetterStatus
 from effaced.requests.letter_stats import letter_stats
 from effaced.requests.letters import decide_letter
@@ -53,7 +54,7 @@ deadletter.add_command(cancel)
 def list_command(settings: Settings, /, limit: int, after: str | None, as_json: bool, **given: Any) -> None:
     """Show letters, oldest first; without a filter those that wait for a person."""
     with opened(settings) as database, database.read() as session:
-        which = chosen(session, given)
+        which = chosen(session, settings, given)
         page = list_dead_letters(session, which, after=after, limit=limit)
         refs = refs_of(session, [each.request_id for each in page.items])
         names = names_of(session, [f"officer:{each.assigned_to}" for each in page.items if each.assigned_to])
@@ -77,7 +78,7 @@ def show_command(settings: Settings, letter: str, as_json: bool) -> None:
     """Show everything about one letter, with the notes that people made."""
     (letter_id,) = letter_ids((letter,))
     with opened(settings) as database, database.read() as session:
-        found = find_letter(session, letter_id)
+        found = find_letter(session, letter_id, thresholds(settings.dead_letter_hours))
         notes = notes_of(session, settings.keyring, letter_id)
         ref = refs_of(session, [found.request_id]).get(found.request_id) if found.request_id else None
         assigned = f"officer:{found.assigned_to}" if found.assigned_to else None
@@ -96,7 +97,7 @@ def show_command(settings: Settings, letter: str, as_json: bool) -> None:
 def stats(settings: Settings, /, as_json: bool, **given: Any) -> None:
     """Show how many there are, which have waited too long, and what they have in common."""
     with opened(settings) as database, database.read() as session:
-        found = letter_stats(session, chosen(session, given))
+        found = letter_stats(session, chosen(session, settings, given))
     show.as_json(found) if as_json else show.stats(found)
 
 
@@ -203,7 +204,7 @@ def purge_command(
         raise click.UsageError("Name letters, or say --older-than-days; 0 means all that are archived.")
     with opened(settings) as database:
         with database.read() as session:
-            due = len(ids) if ids else count_purgeable(session, older_than_days or 0)
+            due = count_purgeable(session, ids=ids or None, older_than_days=older_than_days)
         if preview:
             click.echo(f"{due:,} would be removed.")
             return
@@ -212,7 +213,14 @@ def purge_command(
         _ask(yes, due, "removed for good")
         with database.begin() as session:
             why = write_note(session, settings.keyring, reason, author=ACTOR)
-            count = purge(session, ids=ids or None, older_than_days=older_than_days, actor=ACTOR, note=why)
+            count = purge(
+                session,
+                ids=ids or None,
+                older_than_days=older_than_days,
+                expected=due,
+                actor=ACTOR,
+                note=why,
+            )
     click.echo(f"Removed {count:,}.")
 
 

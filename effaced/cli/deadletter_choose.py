@@ -17,6 +17,7 @@ from effaced.db import Database
 from effaced.deadletters.context import as_uuid
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.rules import OPEN
+from effaced.deadletters.sla import thresholds
 from effaced.errors import NotFound
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.requests.read import find_by_ref
@@ -53,7 +54,7 @@ def filters(command: F) -> F:
     return reduce(lambda inner, option: option(inner), reversed(_OPTIONS), command)
 
 
-def chosen(session: Session, given: dict[str, Any]) -> DeadLetterFilter:
+def chosen(session: Session, settings: Settings, given: dict[str, Any]) -> DeadLetterFilter:
     """The filter that the options say; refuses names that nobody has."""
     words = given["statuses"]
     statuses = () if ALL in words else tuple(DeadLetterStatus(each) for each in words) or OPEN
@@ -67,6 +68,7 @@ def chosen(session: Session, given: dict[str, Any]) -> DeadLetterFilter:
         assigned_to=officer_id(session, given["assigned_to"]) if given["assigned_to"] else None,
         unassigned=given["unassigned"],
         late=given["late"],
+        sla=thresholds(settings.dead_letter_hours),
     )
 
 

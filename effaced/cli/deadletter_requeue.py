@@ -16,10 +16,9 @@ from effaced.cli.deadletter_choose import ACTOR, chosen, filters, letter_ids, op
 from effaced.config import Settings
 from effaced.db import Database
 from effaced.deadletters.context import as_uuid
-from effaced.deadletters.read import count_dead_letters
 from effaced.errors import Conflict
 from effaced.requests.redrive import redrive
-from effaced.requests.redrive_set import PER_SECOND, advance, cancel_redrive, start_redrive
+from effaced.requests.redrive_set import PER_SECOND, advance, cancel_redrive, count_taken, start_redrive
 from effaced.requests.redrive_view import (
     RedriveView,
     list_redrives,
@@ -77,8 +76,8 @@ def requeue(
             show.as_json([plain_result(each) for each in results]) if as_json else show.results(results)
             return
         with database.read() as session:
-            which = chosen(session, given)
-            number = count_dead_letters(session, which)
+            which = chosen(session, settings, given)
+            number = count_taken(session, which)
         if not yes:
             click.confirm(f"{number:,} dead letters will be tried again. Go on?", abort=True, err=True)
         with database.begin() as session:

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, and_, exists, or_
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeliveryStatus, OutboxOperation, OutboxStatus, Verification
 from effaced.notify.tables import Delivery
+from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.supersede import ERROR as SUPERSEDED
 from effaced.outbox.tables import OutboxRow
 
@@ -34,13 +35,20 @@ def under_way() -> ColumnElement[bool]:
 
 
 def erasure_missing() -> ColumnElement[bool]:
-    """Its call would erase somebody and has not: such a letter is never put away."""
-    return and_(
-        DeadLetter.domain.in_(CALLS),
-        exists().where(
-            OutboxRow.entry_id == DeadLetter.entry_id,
-            OutboxRow.operation == OutboxOperation.ERASE,
-            OutboxRow.status != OutboxStatus.SUCCEEDED,
-            or_(OutboxRow.last_error.is_(None), OutboxRow.last_error != SUPERSEDED),
+    """Its call would erase somebody and has not, or not so that it could be seen: it is never put away."""
+    mine = OutboxRow.entry_id == DeadLetter.entry_id
+    return or_(
+        and_(
+            DeadLetter.domain.in_(CALLS),
+            exists().where(
+                mine,
+                OutboxRow.operation == OutboxOperation.ERASE,
+                OutboxRow.status != OutboxStatus.SUCCEEDED,
+                or_(OutboxRow.last_error.is_(None), OutboxRow.last_error != SUPERSEDED),
+            ),
+        ),
+        and_(
+            DeadLetter.domain == DeadLetterDomain.VERIFICATION,
+            exists().where(mine, OutboxRow.verification.in_(UNCONFIRMED)),
         ),
     )

@@ -24,8 +24,8 @@ from effaced.sql import among
 
 _BY_HAND = "by_hand"
 STILL_MISSING = (
-    "The erasure behind this letter was not made. Requeue it, or attest that it was done by hand; "
-    "a letter over it can't be closed."
+    "The erasure behind this letter was not made, or could not be seen to be. Requeue it, or attest that "
+    "it was done by hand; a letter over it can't be closed."
 )
 
 
@@ -117,8 +117,13 @@ def count_retry(session: Session, letter_id: UUID) -> bool:
 
 def refuse_missing(session: Session, which: ColumnElement[bool]) -> None:
     """Refuses to close over an erasure that was not made."""
-    if session.scalar(select(DeadLetter.id).where(which, erasure_missing()).limit(1)) is not None:
+    if is_missing(session, which):
         raise Conflict(STILL_MISSING)
+
+
+def is_missing(session: Session, which: ColumnElement[bool]) -> bool:
+    """Whether one of these letters is over an erasure that was not made."""
+    return session.scalar(select(DeadLetter.id).where(which, erasure_missing()).limit(1)) is not None
 
 
 def lock(session: Session, letter_id: UUID) -> Row[*tuple[Any, ...]]:

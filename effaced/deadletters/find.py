@@ -89,7 +89,7 @@ def counts_by(session: Session, column: Any, *conditions: ColumnElement[bool]) -
     return {str(value): number for value, number in session.execute(query) if value is not None}
 
 
-def statistics(session: Session, thresholds: Mapping[str, timedelta] = sla.THRESHOLDS) -> dict[str, Any]:
+def statistics(session: Session, thresholds: Mapping[str, timedelta]) -> dict[str, Any]:
     """Everything at a glance: how many, where, since when, and how many have waited too long."""
     by_status = counts_by(session, DeadLetter.status)
     active = DeadLetter.status.in_(ACTIVE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,10 +36,17 @@ from effaced.deadletters.rules import (
 class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository):
     """One lock around everything. `behind` stands for the outbox that this store does not have."""
 
-    def __init__(self, keyring: Keyring, *, behind: Behind | None = None) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        *,
+        behind: Behind | None = None,
+        sla_thresholds: Mapping[str, timedelta] = sla.THRESHOLDS,
+    ) -> None:
         MemoryLetters.__init__(self, behind or Behind())
         FailedOperationRepository.__init__(self, keyring)
         self._summaries = MemorySummaries()
+        self._sla = sla_thresholds
 
     def get_by_id(self, id: str) -> FailedOperationData | None:
         with self._lock:
@@ -139,7 +147,7 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
         return self._oldest(
             lambda each: (
                 each["status"] in OPEN
-                and sla.is_breached(each["domain"], each["created_at"], current_time, sla_thresholds)
+                and sla.late_at(each["domain"], each["created_at"], sla_thresholds) <= current_time
             )
         )
 
@@ -149,7 +157,7 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
     def get_statistics(self) -> dict[str, Any]:
         with self._lock:
             everything, active = list(self._letters.values()), self._where(is_active)
-            late = self.find_sla_breached(clock.now(), dict(sla.THRESHOLDS))
+            late = self.find_sla_breached(clock.now(), dict(self._sla))
         return {
             "total": len(everything),
             "active": len(active),
@@ -218,7 +226,7 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
             stale = self._where(
                 lambda each: (
                     each["status"] is REPLAYING
-                    and each["last_retry_at"] <= since
+                    and each["updated_at"] <= since
                     and each["entry_id"] not in self._behind.under_way
                 )
             )

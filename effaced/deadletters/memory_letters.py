@@ -22,6 +22,7 @@ from effaced.deadletters.rules import (
     SETTLED,
     TWICE,
     domain_of,
+    evict_choice,
     status_of,
 )
 from effaced.errors import Conflict
@@ -107,7 +108,8 @@ class MemoryLetters:
         return self._where(lambda each: each["status"] is ARCHIVED and each["archived_at"] <= since)
 
     def _evictable(self, count: int, domain: str | None) -> list[Values]:
-        chosen = self._where(matching(ARCHIVED, domain))[: max(0, count)]
+        evict_choice(count)
+        chosen = self._where(matching(ARCHIVED, domain))[:count]
         if len(chosen) < count:
             unresolved = len(self._where(is_active))
             _log.error("dead_letters_not_evicted", asked=count, evicted=len(chosen), unresolved=unresolved)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, delete, func, select, update
+from sqlalchemy import ColumnElement, Row, delete, false, func, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
@@ -17,7 +17,7 @@ from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
 from effaced.audit.notes import NoteRef, noted
 from effaced.audit.tables import Note
 from effaced.deadletters.change import about
-from effaced.deadletters.rules import ACTIVE, ARCHIVED, BadChoice, not_archived, purge_choice
+from effaced.deadletters.rules import ACTIVE, ARCHIVED, confirmed, evict_choice, not_archived, purge_choice
 from effaced.deadletters.summaries import Group, sum_up
 from effaced.deadletters.tables import DeadLetter
 from effaced.log import get_logger
@@ -34,9 +34,13 @@ def purgeable(older_than_days: int) -> ColumnElement[bool]:
     return (DeadLetter.status == ARCHIVED) & (DeadLetter.archived_at <= since)
 
 
-def count_purgeable(session: Session, older_than_days: int) -> int:
-    query = select(func.count()).select_from(DeadLetter).where(purgeable(older_than_days))
-    return session.scalar(query) or 0
+def count_purgeable(
+    session: Session, *, ids: Sequence[UUID] | None = None, older_than_days: int | None = None
+) -> int:
+    """How many a purge of the same choice would remove. Refuses what the purge would refuse."""
+    which = _chosen(session, ids, older_than_days)
+    query = select(func.count()).select_from(DeadLetter)
+    return session.scalar(query.where(which, DeadLetter.status == ARCHIVED)) or 0
 
 
 def purge(
@@ -44,31 +48,39 @@ def purge(
     *,
     ids: Sequence[UUID] | None = None,
     older_than_days: int | None = None,
+    expected: int | None = None,
     actor: str = SYSTEM,
     note: NoteRef | None = None,
 ) -> int:
     """Remove the chosen letters; how many. Nothing is chosen by saying nothing.
 
-    Refuses, before anything is removed, if one of `ids` is not archived.
+    Refuses, before anything is removed, if one of `ids` is not archived. With `expected` it also refuses to
+    remove another number than was confirmed; the caller rolls back then.
     """
-    purge_choice(ids, older_than_days)
-    if ids is not None:
-        which: ColumnElement[bool] = among(session, DeadLetter.id, ids)
-        others = session.scalars(
-            select(DeadLetter.id).where(which, DeadLetter.status != ARCHIVED).with_for_update()
-        ).all()
-        if others:
-            raise not_archived(len(others))
-    elif older_than_days is not None:
-        which = purgeable(older_than_days)
-    else:
-        return 0
+    which = _chosen(session, ids, older_than_days)
+    if expected is not None:
+        confirmed(expected, count_purgeable(session, ids=ids, older_than_days=older_than_days))
     total = 0
     while lot := _lock(session, which, _LOT):
         total += _remove(session, lot, actor)
+    if expected is not None:  # somebody else may have put one away since, or hold one
+        confirmed(expected, total)
     if total:
         append_one(session, DeadLettersPurged(count=total, **noted(note)), actor=actor)
     return total
+
+
+def _chosen(session: Session, ids: Sequence[UUID] | None, older_than_days: int | None) -> ColumnElement[bool]:
+    purge_choice(ids, older_than_days)
+    if older_than_days is not None:
+        return purgeable(older_than_days)
+    if ids is None:
+        return false()
+    which = among(session, DeadLetter.id, ids)
+    others = session.scalar(select(func.count()).where(which, DeadLetter.status != ARCHIVED))
+    if others:
+        raise not_archived(others)
+    return which
 
 
 def evict(
@@ -83,8 +95,7 @@ def evict(
 
     Letters that are not archived are never evicted, however full it is: then the alarm rings.
     """
-    if count < 0:
-        raise BadChoice("The count can't be negative.")
+    evict_choice(count)
     which = DeadLetter.status == ARCHIVED
     if domain is not None:
         which &= DeadLetter.domain == domain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.deadletters import sla
 from effaced.deadletters.rules import OPEN, UNDONE
+from effaced.deadletters.sla import THRESHOLDS, Sla
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import NotFound
 from effaced.model import DeadLetterDomain, DeadLetterStatus
@@ -22,7 +23,7 @@ from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Which letters; empty `statuses` means all of them. `late` ones have waited too long."""
+    """Which letters; empty `statuses` means all of them. `late` ones have waited longer than `sla` allows."""
 
     statuses: tuple[DeadLetterStatus, ...] = OPEN
     domain: DeadLetterDomain | None = None
@@ -33,10 +34,11 @@ class DeadLetterFilter:
     assigned_to: UUID | None = None
     unassigned: bool = False
     late: bool = False
+    sla: Sla = field(default_factory=lambda: THRESHOLDS, compare=False, repr=False)
 
     def plain(self) -> dict[str, Any]:
         """As it is kept and shown: only what narrows the set down."""
-        values = {name: getattr(self, name) for name in self.__slots__}
+        values = {name: getattr(self, name) for name in self.__slots__ if name != "sla"}
         return {
             name: [str(each) for each in value]
             if isinstance(value, tuple)
@@ -74,6 +76,7 @@ class DeadLetterLine:
     archived_at: datetime | None
     marks: dict[str, Any] | None
     context: dict[str, Any]
+    late_at: datetime
 
     @property
     def open(self) -> bool:
@@ -82,7 +85,7 @@ class DeadLetterLine:
     @property
     def late(self) -> bool:
         """Whether it has waited longer than its domain allows."""
-        return self.open and sla.is_breached(self.domain, self.created_at, clock.now(), sla.THRESHOLDS)
+        return self.open and self.late_at <= clock.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class DeadLetterGroup:
     oldest: datetime
 
 
-_COLUMNS = [getattr(DeadLetter, name) for name in DeadLetterLine.__slots__]
+_COLUMNS = [getattr(DeadLetter, name) for name in DeadLetterLine.__slots__ if name != "late_at"]
 _ORDER = (DeadLetter.created_at, DeadLetter.id)
 
 
@@ -107,7 +110,7 @@ def list_dead_letters(
     query = matching(which, *_COLUMNS).order_by(*_ORDER).limit(limit + 1)
     if after:
         query = query.where(beyond(_ORDER, decode(after, datetime, UUID)))
-    lines = [DeadLetterLine(*row) for row in session.execute(query)]
+    lines = _lines(session, query, which.sla)
     return cut(lines, limit, [(line.created_at, line.id) for line in lines])
 
 
@@ -115,9 +118,9 @@ def count_dead_letters(session: Session, which: DeadLetterFilter) -> int:
     return count_up_to(session, matching(which, DeadLetter.id))
 
 
-def letter(session: Session, letter_id: UUID) -> DeadLetterLine:
+def letter(session: Session, letter_id: UUID, waits: Sla) -> DeadLetterLine:
     """One letter; refuses an id that no letter has."""
-    found = lines_by_id(session, [letter_id])
+    found = lines_by_id(session, [letter_id], waits)
     if not found:
         raise NotFound("There is no such dead letter.")
     return found[0]
@@ -134,10 +137,16 @@ def ids_matching(session: Session, which: DeadLetterFilter, *, limit: int) -> li
     return list(session.scalars(matching(which, DeadLetter.id).order_by(*_ORDER).limit(limit)))
 
 
-def lines_by_id(session: Session, ids: Iterable[UUID]) -> list[DeadLetterLine]:
+def lines_by_id(session: Session, ids: Iterable[UUID], waits: Sla) -> list[DeadLetterLine]:
     """These letters, the oldest first; unknown ids are left out."""
-    query = select(*_COLUMNS).where(DeadLetter.id.in_(list(ids))).order_by(*_ORDER)
-    return [DeadLetterLine(*row) for row in session.execute(query)]
+    return _lines(session, select(*_COLUMNS).where(DeadLetter.id.in_(list(ids))).order_by(*_ORDER), waits)
+
+
+def _lines(session: Session, query: Select[Any], waits: Sla) -> list[DeadLetterLine]:
+    return [
+        DeadLetterLine(**row._asdict(), late_at=sla.late_at(row.domain, row.created_at, waits))
+        for row in session.execute(query)
+    ]
 
 
 def groups(session: Session, which: DeadLetterFilter, *, limit: int = 20) -> list[DeadLetterGroup]:
@@ -184,10 +193,12 @@ def choices(session: Session, column: Any, which: DeadLetterFilter) -> list[str]
     return list(session.scalars(query))
 
 
-def open_letters_of(session: Session, request_ids: Iterable[UUID]) -> list[DeadLetterLine]:
+def open_letters_of(
+    session: Session, request_ids: Iterable[UUID], waits: Sla = THRESHOLDS
+) -> list[DeadLetterLine]:
     """The letters that hold these requests up, also those that were given up; the oldest first."""
     query = select(*_COLUMNS).where(DeadLetter.request_id.in_(list(request_ids)), holds_up())
-    return [DeadLetterLine(*row) for row in session.execute(query.order_by(*_ORDER))]
+    return _lines(session, query.order_by(*_ORDER), waits)
 
 
 def holds_up() -> ColumnElement[bool]:
@@ -214,5 +225,5 @@ def matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:
     if which.unassigned:
         query = query.where(DeadLetter.assigned_to.is_(None))
     if which.late:
-        query = query.where(sla.breached(clock.now()))
+        query = query.where(sla.breached(clock.now(), which.sla))
     return query

@@ -27,6 +27,8 @@ class Failure:
     resolver: str | None = None
     attempts: int = 0
     operation: OutboxOperation = OutboxOperation.ERASE
+    tables: tuple[str, ...] = ()
+    """Where rows of the person are still found that should have gone."""
 
 
 @dataclass(frozen=True, slots=True)

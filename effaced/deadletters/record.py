@@ -84,7 +84,10 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
                 "retry_count": 0,
                 "max_retries": 2,
                 "recommended_action": recommend(failure),
-                "context": {"attempts": failure.attempts},
+                "context": {
+                    "attempts": failure.attempts,
+                    **({"tables": list(failure.tables)} if failure.tables else {}),
+                },
                 "created_at": now,
                 "updated_at": now,
                 "resolution": "",

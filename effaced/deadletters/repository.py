@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from effaced.audit.append import SYSTEM
 from effaced.audit.notes import NoteRef, read_notes, write_note
 from effaced.crypto import Keyring
 from effaced.db import Database
-from effaced.deadletters import acquire, change, find, purge, summaries, tidy
+from effaced.deadletters import acquire, change, find, purge, sla, summaries, tidy
 from effaced.deadletters.context import as_uuid, person
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
@@ -36,11 +36,13 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         *,
         actor: str = SYSTEM,
         also_under_way: Sequence[ColumnElement[bool]] = (),
+        sla_thresholds: Mapping[str, timedelta] = sla.THRESHOLDS,
     ) -> None:
         super().__init__(keyring)
         self._db = database
         self._actor = actor
         self._also_under_way = also_under_way
+        self._sla = sla_thresholds
 
     def _keep(self, values: Values) -> None:
         try:
@@ -173,7 +175,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
 
     def get_statistics(self) -> dict[str, Any]:
         with self._read() as session:
-            return find.statistics(session)
+            return find.statistics(session, self._sla)
 
     def get_facet_counts(
         self, *, status: str | None = None, domain: str | None = None
@@ -254,7 +256,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
 
     def count_archived_older_than(self, older_than_days: int) -> int:
         with self._read() as session:
-            return purge.count_purgeable(session, older_than_days)
+            return purge.count_purgeable(session, older_than_days=older_than_days)
 
     def count_all(self) -> int:
         with self._read() as session:

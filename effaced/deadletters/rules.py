@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from effaced.errors import Problem, Refused
+from effaced.errors import Conflict, Problem, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 
 PENDING, REVIEWING, REPLAYING, RESOLVED, REQUIRES_REVIEW, PERMANENTLY_FAILED, REJECTED, ARCHIVED = (
@@ -76,11 +76,24 @@ def purge_choice(ids: object, older_than_days: int | None) -> None:
         )
 
 
+def evict_choice(count: int) -> None:
+    if count < 0:
+        said = "must be 0 or more"
+        raise BadChoice(f"Evict: the count {said}.", problems=[Problem("count", said)])
+
+
 def not_archived(count: int) -> BadChoice:
     said = (
         f"{count} of them {'is' if count == 1 else 'are'} not archived; only archived letters can be removed"
     )
     return BadChoice(f"Nothing was removed: {said}.", problems=[Problem("ids", said)])
+
+
+def confirmed(expected: int, present: int) -> None:
+    """Refuses if there are others now than were looked at."""
+    if present != expected:
+        said = f"is not what a purge would remove now, which is {present}"
+        raise Conflict("Look at the preview again.", problems=[Problem("expected", said)])
 
 
 def _word(words: type[DeadLetterStatus] | type[DeadLetterDomain], word: str, field: str) -> object:

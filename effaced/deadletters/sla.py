@@ -11,9 +11,10 @@ from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain
 
+Sla = Mapping[str, timedelta]
 DEFAULT = timedelta(hours=24)
 # Nothing of a request happens before its local execution, so that one is asked for sooner.
-THRESHOLDS: Mapping[str, timedelta] = {
+THRESHOLDS: Sla = {
     DeadLetterDomain.EXTERNAL_CALL: DEFAULT,
     DeadLetterDomain.VERIFICATION: DEFAULT,
     DeadLetterDomain.LOCAL_EXECUTION: timedelta(hours=4),
@@ -22,7 +23,12 @@ THRESHOLDS: Mapping[str, timedelta] = {
 }
 
 
-def breached(now: datetime, thresholds: Mapping[str, timedelta] = THRESHOLDS) -> ColumnElement[bool]:
+def thresholds(hours: Mapping[DeadLetterDomain, float] | None) -> Sla:
+    """What the settings make of it: those they name, and for the others the usual."""
+    return {**THRESHOLDS, **{domain: timedelta(hours=each) for domain, each in (hours or {}).items()}}
+
+
+def breached(now: datetime, thresholds: Sla) -> ColumnElement[bool]:
     """The condition for open letters that have waited as long as their domain allows, or longer."""
     late = [
         and_(DeadLetter.domain == domain, DeadLetter.created_at <= now - thresholds.get(domain, DEFAULT))
@@ -31,8 +37,6 @@ def breached(now: datetime, thresholds: Mapping[str, timedelta] = THRESHOLDS) ->
     return DeadLetter.status.in_(OPEN) & or_(*late)
 
 
-def is_breached(
-    domain: str, created_at: datetime, now: datetime, thresholds: Mapping[str, timedelta]
-) -> bool:
-    """The same of one letter that is open."""
-    return created_at <= now - thresholds.get(domain, DEFAULT)
+def late_at(domain: str, created_at: datetime, thresholds: Sla) -> datetime:
+    """From when on one letter is late, if it is open then."""
+    return created_at + thresholds.get(domain, DEFAULT)

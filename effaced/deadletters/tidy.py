@@ -44,7 +44,7 @@ def release_stale(
         select(DeadLetter.id)
         .where(
             DeadLetter.status == REPLAYING,
-            DeadLetter.last_retry_at <= clock.now() - older_than,
+            DeadLetter.updated_at <= clock.now() - older_than,
             ~or_(under_way(), *also_under_way),
         )
         .order_by(DeadLetter.id)

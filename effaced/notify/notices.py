@@ -58,6 +58,15 @@ class ResolverPaused(Notice):
     until: datetime | None = None
 
 
+class AbsenceSpiked(Notice):
+    """Of `answers` people within an hour this resolver said of `absent` that they were not there."""
+
+    type = NoticeType.RESOLVER_ABSENCES
+    resolver: Name
+    absent: int
+    answers: int
+
+
 class BreakerMoved(Notice):
     """`breaker` is `resolver:crm` or `host:api.example`; `reason` is the event that moved it."""
 

@@ -97,6 +97,14 @@ _ALL: dict[str, _Sentences] = {
         _paused,
         "What is due there waits. Somebody has to see to the cause, then let it go on.",
     ),
+    NoticeType.RESOLVER_ABSENCES: _Sentences(
+        lambda facts: f"{_system(facts)} suddenly knows nobody",
+        lambda facts: (
+            f"Of the last {facts['answers']:,} people {_system(facts)} said of {facts['absent']:,} that they"
+            " were not there, which it did not use to say. A mistyped address answers so to everybody."
+        ),
+        "Somebody has to check whether it is true. If not, those people are still there and count as erased.",
+    ),
     NoticeType.BREAKER_OPENED: _Sentences(
         lambda facts: f"calls to {_breaker(facts)} are held back",
         _opened,

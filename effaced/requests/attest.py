@@ -1,4 +1,7 @@
-"""A person says of an external call that it was done by hand, and is shown what that needs."""
+"""A person says of an external call that it was done by hand, and is shown what that needs.
+
+So they may of an erasure that was made and could not be seen to be: a read-back may be wrong, too.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.append import append_one
-from effaced.audit.events import ReferenceRevealed, StepAttested
+from effaced.audit.events import ReadBackAttested, ReferenceRevealed, StepAttested
 from effaced.audit.notes import noted, write_note
 from effaced.crypto import Keyring
 from effaced.deadletters.record import ATTESTED, record_recoveries
 from effaced.errors import Conflict, NotFound
-from effaced.model import Correction, DeadLetterDomain, OutboxStatus, StepOutcome, SubjectRef
+from effaced.model import Correction, DeadLetterDomain, OutboxStatus, StepOutcome, SubjectRef, Verification
 from effaced.outbox.countdown import count_down
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
+from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.requests.complete import complete_operations
@@ -38,9 +42,13 @@ class Revealed:
 def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> Entry:
     """Count an abandoned or parked call as done, on a person's word; `reason` says how it was done.
 
-    Its dead letter is resolved, and the request completes if this was the last call it waited for.
+    Its dead letter is resolved, and the request completes if this was the last call it waited for. Of an
+    erasure that a read-back could not confirm the word is that the data is gone.
     """
     entry = _lock(session, entry_id)
+    if entry.status is OutboxStatus.SUCCEEDED:
+        _attest_gone(session, keyring, entry, actor, reason)
+        return entry
     if entry.status not in ATTESTABLE:
         raise Conflict(f"The call is {entry.status.value}; only what is abandoned or parked can be attested.")
     if entry.outcome is StepOutcome.SUPERSEDED:
@@ -82,6 +90,36 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
     domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
     record_recoveries(session, domains, [entry_id], resolution=ATTESTED, by=actor)
     return entry
+
+
+def _attest_gone(session: Session, keyring: Keyring, entry: Entry, actor: str, reason: str) -> None:
+    mine = outbox.c.entry_id == entry.entry_id
+    seen = session.execute(select(outbox.c.verification, outbox.c.verify_due_at).where(mine)).one()
+    if seen.verify_due_at is not None:
+        raise Conflict("The system is still being looked at. Wait for what that shows.")
+    if seen.verification not in UNCONFIRMED:
+        raise Conflict("The call has succeeded; nothing is left to attest.")
+    note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
+    append_one(
+        session,
+        ReadBackAttested(resolver=entry.resolver, prior=seen.verification, **noted(note)),
+        actor=actor,
+        request_id=entry.request_id,
+        entry_id=entry.entry_id,
+        subject=entry.subject,
+    )
+    session.execute(
+        update(outbox)
+        .where(mine)
+        .values(
+            verification=Verification.ATTESTED,
+            verified_at=clock.now(),
+            token=outbox.c.token + 1,
+            ref_sealed=None,
+        )
+    )
+    domains = (DeadLetterDomain.VERIFICATION,)
+    record_recoveries(session, domains, [entry.entry_id], resolution=ATTESTED, by=actor)
 
 
 def reveal(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> Revealed:

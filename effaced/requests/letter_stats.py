@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from effaced.clock import text
-from effaced.deadletters import sla
 from effaced.deadletters.find import cleanup_statistics, statistics
 from effaced.deadletters.plain import plain_group
 from effaced.deadletters.read import DeadLetterFilter, facets, groups
@@ -15,7 +14,7 @@ from effaced.deadletters.read import DeadLetterFilter, facets, groups
 
 def letter_stats(session: Session, which: DeadLetterFilter) -> dict[str, Any]:
     """Everything at once: totals of all letters; facets and groups of the filter."""
-    totals = statistics(session)
+    totals = statistics(session, which.sla)
     cleanup = cleanup_statistics(session)
     found = facets(session, which)
     return {
@@ -29,7 +28,7 @@ def letter_stats(session: Session, which: DeadLetterFilter) -> dict[str, Any]:
                 "hours": threshold.total_seconds() / 3_600,
                 "breached": totals["sla_breached"].get(domain, 0),
             }
-            for domain, threshold in sla.THRESHOLDS.items()
+            for domain, threshold in which.sla.items()
         },
         "cleanup": {name: cleanup[name] for name in cleanup if name.endswith("_days")},
         "facets": {

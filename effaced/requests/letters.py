@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.crypto import Keyring
-from effaced.deadletters.change import decide, lock
+from effaced.deadletters.change import STILL_MISSING, decide, is_missing, lock
+from effaced.deadletters.read import DeadLetterLine
 from effaced.deadletters.rules import SETTLED
 from effaced.deadletters.tables import DeadLetter, Redrive, RedriveRow
 from effaced.deadletters.tidy import archive_settled, expire, release_stale
@@ -20,6 +21,7 @@ from effaced.requests.tables import Request
 from effaced.sql import among
 
 REDRIVES_KEPT = timedelta(days=30)
+_NOT_EXECUTED = "The request behind this letter was not executed. Mend the cause and requeue it."
 
 
 def execution_to_come() -> ColumnElement[bool]:
@@ -42,11 +44,23 @@ def decide_letter(
     Refuses to close a letter over something that was not done: an erasure at a vendor or at home.
     """
     letter = lock(session, letter_id)
-    if to in SETTLED and letter.domain is DeadLetterDomain.LOCAL_EXECUTION:
-        request = session.get(Request, letter.request_id) if letter.request_id else None
-        if request is not None and request.status is RequestStatus.APPROVED:
-            raise Conflict("The request behind this letter was not executed. Mend the cause and requeue it.")
+    if to in SETTLED and _not_executed(session, letter.domain, letter.request_id):
+        raise Conflict(_NOT_EXECUTED)
     decide(session, keyring, letter_id, to, actor=actor, reason=reason)
+
+
+def why_not_closed(session: Session, letter: DeadLetterLine) -> str | None:
+    """What `decide_letter` would say to whoever wants to resolve or reject it; None if it would do it."""
+    if _not_executed(session, letter.domain, letter.request_id):
+        return _NOT_EXECUTED
+    return STILL_MISSING if is_missing(session, DeadLetter.id == letter.id) else None
+
+
+def _not_executed(session: Session, domain: DeadLetterDomain, request_id: UUID | None) -> bool:
+    if domain is not DeadLetterDomain.LOCAL_EXECUTION or request_id is None:
+        return False
+    request = session.get(Request, request_id)
+    return request is not None and request.status is RequestStatus.APPROVED
 
 
 def tidy_letters(session: Session) -> dict[str, int]:

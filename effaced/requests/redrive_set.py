@@ -29,6 +29,7 @@ from effaced.deadletters.tables import DeadLetter, Redrive, RedriveRow
 from effaced.errors import Conflict, NotFound, Problem, Refused
 from effaced.log import get_logger
 from effaced.model import RedriveStatus, new_id
+from effaced.paging import count_up_to
 from effaced.requests.redrive import Pace, RedriveResult, replay
 from effaced.sql import update_rows
 
@@ -39,6 +40,18 @@ FASTEST = 1_000.0
 # What is released, but not called yet. A cancel can't take it back, so it is little.
 AHEAD = timedelta(seconds=60)
 _log = get_logger(__name__)
+
+
+def taken_of(which: DeadLetterFilter) -> DeadLetterFilter | None:
+    """Those of a filter that a redrive takes, which are the open ones; None if it asks for others only."""
+    statuses = tuple(each for each in which.statuses or OPEN if each in OPEN)
+    return replace(which, statuses=statuses) if statuses else None
+
+
+def count_taken(session: Session, which: DeadLetterFilter) -> int:
+    """How many letters a redrive of this filter would choose now."""
+    chosen = taken_of(which)
+    return count_up_to(session, matching(chosen, DeadLetter.id), MOST_OF_A_SET - 1) if chosen else 0
 
 
 def start_redrive(
@@ -58,14 +71,16 @@ def start_redrive(
     if per_second is not None and not 0.01 <= per_second <= FASTEST:
         said = f"must be from 0.01 to {FASTEST:g}"
         raise Refused(f"The pace {said} a second.", problems=[Problem("per_second", said)])
-    which = replace(which, statuses=tuple(each for each in which.statuses or OPEN if each in OPEN))
+    chosen = taken_of(which)
+    if chosen is None:
+        raise _nothing()
     note = write_note(session, keyring, reason, author=actor)
     redrive_id, now = new_id(), clock.now()
     session.execute(
         insert(Redrive).values(
             id=redrive_id,
             status=RedriveStatus.RUNNING,
-            filter=which.plain(),
+            filter=chosen.plain(),
             force=force,
             per_second=per_second,
             by=actor,
@@ -78,15 +93,19 @@ def start_redrive(
             created_at=now,
         )
     )
-    total = _choose(session, redrive_id, which) if which.statuses else 0
+    total = _choose(session, redrive_id, chosen)
     if not total:
-        said = "fits no open dead letter"
-        raise Refused(f"Nothing to requeue: the filter {said}.", problems=[Problem("filter", said)])
+        raise _nothing()
     session.execute(update(Redrive).where(Redrive.id == redrive_id).values(total=total))
     append_one(
         session, RedriveStarted(redrive_id=redrive_id, chosen=total, force=force, **noted(note)), actor=actor
     )
     return redrive_id
+
+
+def _nothing() -> Refused:
+    said = "fits no open dead letter"
+    return Refused(f"Nothing to requeue: the filter {said}.", problems=[Problem("filter", said)])
 
 
 def cancel_redrive(session: Session, redrive_id: UUID, *, actor: str) -> None:

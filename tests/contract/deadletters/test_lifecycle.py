@@ -204,6 +204,15 @@ class TestD9Stale:
         now.advance(HOUR)
         assert store.letters.release_stale_replaying() == 1
 
+    def test_is_one_whose_state_was_set_by_hand_and_never_taken(self, store: Store, now: ManualClock) -> None:
+        letter_id = store.create()
+        store.letters.update_status(letter_id, "replaying")
+        now.advance(timedelta(minutes=29))
+        assert store.letters.release_stale_replaying() == 0
+        now.advance(timedelta(minutes=1))
+        assert store.letters.release_stale_replaying() == 1
+        assert store.status(letter_id) == "pending"
+
 
 class TestD10ArchiveAndPurge:
     def test_archiving_keeps_the_rows(self, store: Store, now: ManualClock) -> None:
@@ -347,6 +356,11 @@ class TestD12Evict:
         assert logs == []
         assert store.letters.evict_oldest(5) == 1
         assert [each.id for each in store.letters.find()] == [pending]
+
+    def test_fewer_than_none_is_a_value_error(self, store: Store) -> None:
+        for evict in (store.letters.evict_oldest, store.letters.compress_and_evict_oldest):
+            with pytest.raises(ValueError, match="count"):
+                evict(-1)
 
     def test_rings_the_alarm_instead_of_evicting_what_is_unresolved(
         self, store: Store, logs: list[dict[str, object]]

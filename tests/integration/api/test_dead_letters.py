@@ -177,6 +177,17 @@ class TestList:
         every = answer(desk.get(f"{LETTERS}?status=all"))
         assert [each["id"] for each in every["dead_letters"]] == [*ids, resolved]
 
+    def test_how_long_they_may_wait_is_a_setting(
+        self, make_api: Callable[..., Api], migrated_sqlite_url: str
+    ) -> None:
+        desk = Desk(make_api(migrated_sqlite_url, dead_letter_hours={"external_call": 2}), "operate:write")
+        letter_id = desk.letter()
+        with desk.api.runtime.db.begin() as session:
+            session.get_one(DeadLetter, letter_id).created_at -= timedelta(hours=3)
+        assert answer(desk.get(f"{LETTERS}/stats"))["sla"]["external_call"] == {"hours": 2.0, "breached": 1}
+        assert [each["late"] for each in answer(desk.get(f"{LETTERS}?late=true"))["dead_letters"]] == [True]
+        assert answer(desk.get(f"{LETTERS}/{letter_id}"))["late"] is True
+
     def test_filters(self, lite: Desk) -> None:
         crm, mail = lite.letter("crm"), lite.letter("mail", status=DeadLetterStatus.REVIEWING)
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -138,6 +139,23 @@ def test_stats_say_what_is_late_and_what_letters_have_in_common(post: Post, run:
     assert "24 h" in shown
 
 
+def test_how_long_they_may_wait_is_a_setting(
+    post: Post, migrated_sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (letter_id,) = post.fail()
+    with post.db.begin() as session:
+        session.get_one(DeadLetter, letter_id).created_at -= timedelta(hours=3)
+    hours = {"dead_letter_hours": "external_call=2"}
+    settings = Settings(database_url=migrated_sqlite_url, keys=keys(), **hours)  # type: ignore[arg-type]
+
+    def told(*arguments: str) -> Any:
+        return read(CliRunner().invoke(deadletter, [*arguments, "--json"], obj=settings))
+
+    assert told("stats")["sla"]["external_call"] == {"hours": 2.0, "breached": 1}
+    assert [each["late"] for each in told("list", "--late")["dead_letters"]] == [True]
+    assert told("show", str(letter_id))["late"] is True
+
+
 class TestRequeue:
     def test_named_ones_tell_what_became_of_each(self, post: Post, run: Run) -> None:
         (letter_id,), stranger = post.fail(), new_id()
@@ -169,6 +187,14 @@ class TestRequeue:
         assert result.exit_code == 1
         assert "2 dead letters will be tried again" in result.output
         assert post.statuses() == ["pending"] * 2
+
+    def test_asks_with_the_number_of_those_that_will_be_taken(self, post: Post, run: Run) -> None:
+        closed, _ = post.fail_correction(), post.fail(2)
+        run("resolve", closed, "--reason", "sent again")
+        result = run("requeue", "--all", "--status", "all", "--reason", "back", answer="n\n")
+        assert "2 dead letters will be tried again" in result.output
+        result = run("requeue", "--all", "--status", "resolved", "--reason", "back", answer="y\n")
+        assert isinstance(result.exception, Refused)
 
     def test_in_the_background_is_left_to_the_scheduler_and_can_be_cancelled(
         self, post: Post, run: Run
@@ -249,6 +275,13 @@ class TestArchiveAndPurge:
         done = run("purge", "--older-than-days", "0", "--reason", "old", "--yes")
         assert done.output == "Removed 2.\n"
         assert post.letters() == []
+
+    def test_purge_previews_named_ones_as_it_would_remove_them(self, post: Post, run: Run) -> None:
+        (letter_id,), stranger = self.settled(post, 1), new_id()
+        assert isinstance(run("purge", letter_id, "--preview").exception, Refused)
+        run("archive", letter_id)
+        assert run("purge", letter_id, stranger, "--preview").output == "1 would be removed.\n"
+        assert run("purge", letter_id, stranger, "--reason", "old", "--yes").output == "Removed 1.\n"
 
     def test_purge_of_one_that_is_not_archived_removes_nothing(self, post: Post, run: Run) -> None:
         (pending,) = post.fail()

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from letters_cast import NO, Post
-from saga_cast import KEYRING, NOON, Vendor
+from saga_cast import KEYRING, NOON, CheckingVendor, Vendor
 from sqlalchemy import select
 
 from effaced import clock
@@ -20,9 +20,18 @@ from effaced.deadletters.assign import add_note, assign, notes_of
 from effaced.deadletters.read import DeadLetterFilter, facets, groups, letter, list_dead_letters
 from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.rules import DECISIONS
+from effaced.deadletters.sla import THRESHOLDS
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import Conflict, NotFound, Refused, ResolverError
-from effaced.model import DeadLetterDomain, DeadLetterStatus, Role, new_id
+from effaced.model import (
+    DeadLetterDomain,
+    DeadLetterStatus,
+    OutboxStatus,
+    Role,
+    StepOutcome,
+    Verification,
+    new_id,
+)
 from effaced.requests.attest import attest
 from effaced.requests.letters import decide_letter
 from effaced.requests.read import Blocker, RequestFilter, list_requests
@@ -133,6 +142,76 @@ class TestDecide:
         letter_id = post.fail_correction()
         decide(post, letter_id, S.RESOLVED, "sent again")
         assert post.letter(letter_id).status is S.RESOLVED
+
+
+class TestStillPresent:
+    """A read-back that finds the person again and again, whatever the vendor says."""
+
+    def found_again(self, post: Post) -> UUID:
+        post.crm = post.vendor("crm", CheckingVendor(absent=lambda _: False))
+        (letter_id,) = post.fail()
+        return letter_id
+
+    def attest(self, post: Post, reason: str = "seen gone on a call with them") -> None:
+        with post.db.begin() as session:
+            attest(session, KEYRING, post.entry().entry_id, actor="officer:8", reason=reason)
+
+    @pytest.mark.parametrize("to", [S.RESOLVED, S.REJECTED])
+    def test_is_not_closed_without_a_word_about_the_person(self, post: Post, to: DeadLetterStatus) -> None:
+        """The reference would stay for good, and nobody would look again."""
+        letter_id = self.found_again(post)
+        with pytest.raises(Conflict, match="attest"):
+            decide(post, letter_id, to)
+        assert post.letter(letter_id).status is S.PENDING
+
+    def test_ends_with_an_attestation_and_so_does_the_reference(self, post: Post, noon: ManualClock) -> None:
+        letter_id = self.found_again(post)
+        self.attest(post)
+        entry, found = post.entry(), post.letter(letter_id)
+        assert (entry.verification, entry.verified_at, entry.ref_sealed) == (
+            Verification.ATTESTED,
+            NOON,
+            None,
+        )
+        assert (entry.status, entry.outcome) == (OutboxStatus.SUCCEEDED, StepOutcome.ERASED)
+        assert (found.status, found.resolution, found.resolved_by) == (S.RESOLVED, "attested", "officer:8")
+        (event,) = post.events("ERASURE_READ_BACK_ATTESTED")
+        assert (event.actor, event.payload["resolver"], event.payload["prior"]) == (
+            "officer:8",
+            "crm",
+            "still_present",
+        )
+        assert event.payload["note_id"]
+
+    def test_is_attested_also_where_no_read_back_could_ever_be_made(
+        self, post: Post, noon: ManualClock
+    ) -> None:
+        post.crm = post.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
+        post.request(("crm", "c-1"))
+        post.drain()
+        with pytest.raises(Conflict, match="looked at"):
+            self.attest(post)
+        for _ in range(27):
+            noon.advance(timedelta(days=1))
+            post.drain()
+        assert post.statuses() == ["pending"]
+        self.attest(post)
+        assert (post.statuses(), post.entry().ref_sealed) == (["resolved"], None)
+
+    def test_is_attested_once_and_only_with_a_reason(self, post: Post) -> None:
+        self.found_again(post)
+        with pytest.raises(Refused, match="reason"):
+            self.attest(post, " ")
+        self.attest(post)
+        with pytest.raises(Conflict):
+            self.attest(post)
+        assert len(post.events("ERASURE_READ_BACK_ATTESTED")) == 1
+
+    def test_what_was_confirmed_needs_nobodys_word(self, post: Post) -> None:
+        post.crm = post.vendor("crm", CheckingVendor())
+        post.fail()
+        with pytest.raises(Conflict, match="succeeded"):
+            self.attest(post)
 
 
 class TestAssign:
@@ -338,4 +417,4 @@ class TestShown:
         with post.db.read() as session:
             late = list_dead_letters(session, DeadLetterFilter(late=True))
             assert [each.id for each in late.items] == [old]
-            assert (letter(session, old).late, letter(session, new).late) == (True, False)
+            assert [letter(session, each, THRESHOLDS).late for each in (old, new)] == [True, False]

@@ -21,6 +21,7 @@ from effaced.deadletters.purge import evict, purge
 from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter, Redrive, RedriveRow
 from effaced.deadletters.tidy import archive_settled, archive_these, expire, release_stale
+from effaced.errors import Conflict
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.letters import tidy_letters
@@ -206,6 +207,18 @@ class TestPurge:
         with pytest.raises(Undone):
             undone()
         assert (post.statuses(), post.events("DEAD_LETTER_PURGED")) == (["archived"], [])
+
+    def test_that_would_remove_another_number_than_was_confirmed_removes_nothing(
+        self, postgres_post: Post
+    ) -> None:
+        """Somebody holds one of the letters at that moment."""
+        post = postgres_post
+        held, _ = self.archived(post, 2)
+        with post.db.begin() as other:
+            other.get_one(DeadLetter, held, with_for_update=True)
+            with pytest.raises(Conflict, match="preview"), post.db.begin() as session:
+                purge(session, older_than_days=0, expected=2)
+        assert (post.statuses(), post.events("DEAD_LETTER_PURGED")) == (["archived"] * 2, [])
 
     def test_a_letter_is_opened_again_if_its_call_fails_after_it_was_put_away(self, post: Post) -> None:
         (letter_id,) = self.archived(post)

@@ -37,6 +37,10 @@ CAST: list[tuple[Notice, str]] = [
     ),
     (notices.ResolverPaused(resolver="*", code="by_hand"), "No more calls are made to any system (by_hand)."),
     (
+        notices.AbsenceSpiked(resolver="crm", absent=1_900, answers=2_000),
+        "Of the last 2,000 people crm said of 1,900 that they were not there, which",
+    ),
+    (
         notices.BreakerOpened(breaker="resolver:crm", reason="consecutive_failures"),
         "Calls to crm are held back (consecutive_failures). Nothing is sent to it for now.",
     ),
