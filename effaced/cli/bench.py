@@ -9,11 +9,13 @@ import click
 
 from effaced import log
 from effaced.bench.breaker import bench_breaker
+from effaced.bench.bulk import bench_bulk
 from effaced.bench.claim import bench_claim
 from effaced.bench.counts import bench_counts
 from effaced.bench.drain import bench_cases, bench_drain
 from effaced.bench.erase import bench_erase
 from effaced.bench.latency import bench_latency
+from effaced.bench.plan import bench_plan
 from effaced.bench.report import Report
 
 _TERMINAL = click.option(
@@ -138,6 +140,24 @@ def latency(samples: int, sweep_seconds: float, url: str | None, as_json: bool) 
 def erase(people: int, url: str | None, as_json: bool) -> None:
     """The transaction that erases a person from three tables and enqueues four calls."""
     _show(bench_erase(people=people, url=url, progress=_progress("erase")), as_json)
+
+
+@bench.command("bulk")
+@click.option("--rows", default=1_000_000, show_default=True, type=click.IntRange(1_000, 100_000_000))
+@click.option("--batch-rows", default=20_000, show_default=True, type=click.IntRange(100, 1_000_000))
+@_common
+def bulk(rows: int, batch_rows: int, url: str | None, as_json: bool) -> None:
+    """A person with very many rows in one table: batches beside one transaction."""
+    _show(bench_bulk(rows=rows, batch_rows=batch_rows, url=url, progress=_progress("bulk")), as_json)
+
+
+@bench.command("plan")
+@click.option("--tables", default=300, show_default=True, type=click.IntRange(1, 5_000))
+@click.option("--rounds", default=7, show_default=True, type=click.IntRange(1, 100))
+@_common
+def plan(tables: int, rounds: int, url: str | None, as_json: bool) -> None:
+    """Checking a data map of many tables and making its statements."""
+    _show(bench_plan(tables=tables, rounds=rounds, url=url, progress=_progress("plan")), as_json)
 
 
 @bench.command("claim")

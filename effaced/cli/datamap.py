@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import date
+import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced.cli.datamap_diff import diff
+from effaced.cli.datamap_draft import draft
+from effaced.cli.datamap_open import count, json_option, looking, map_option, planned
+from effaced.cli.datamap_show import show
 from effaced.config import Settings
-from effaced.datamap.erase import dry_run
 from effaced.datamap.load import load_map
-from effaced.datamap.model import DataMap, Strategy, TableRule
-from effaced.datamap.plan import plan_erasure
-from effaced.datamap.subject import find_subject
-from effaced.db import Database
-from effaced.errors import ConfigurationError, NotFound
-
-_map_option = click.option(
-    "--map",
-    "path",
-    type=click.Path(path_type=Path),
-    help="The data map to read instead of the one in the settings.",
-)
+from effaced.datamap.notes import find_notes
+from effaced.datamap.picture import draw
+from effaced.errors import ConfigurationError, Problem
 
 
 @click.group("datamap")
@@ -36,116 +23,68 @@ def datamap() -> None:
     """The data map: which table holds what about whom, and what an erasure does to it."""
 
 
+datamap.add_command(draft)
+datamap.add_command(show)
+datamap.add_command(diff)
+
+
 @datamap.command("check")
-@_map_option
+@map_option
+@click.option("--strict", is_flag=True, help="Fail for notes too.")
+@json_option
 @click.pass_obj
-def check(settings: Settings, path: Path | None) -> None:
+def check(settings: Settings, path: Path | None, strict: bool, as_json: bool) -> None:
     """Compare the data map with the live database and list everything that does not fit.
 
-    Exit code 0 if an erasure could be carried out by this map, 1 if not.
+    Notes are what fits and still wants a look. Exit code 0 if an erasure could be carried out by this map,
+    1 if not; with --strict also 1 if there are notes.
     """
     path = path or settings.datamap
+    problems: tuple[Problem, ...] = ()
+    notes: list[Problem] = []
+    said = ""
     try:
         data_map = load_map(path)
-        with _looking(settings) as session:
-            plan_erasure(session.connection(), data_map)
+        with looking(settings) as session:
+            plan = planned(session, settings, data_map)
     except ConfigurationError as error:
-        click.echo(str(error), err=True)
-        raise click.exceptions.Exit(1) from None
-    columns = sum(len(table.columns) for table in data_map.tables.values())
-    click.echo(
-        f"{path} fits the database: {_count(len(data_map.tables), 'table')} with {_count(columns, 'column')}"
-        f" declared, {_count(len(data_map.not_personal), 'table')} without personal data."
-    )
-    for place in _ended(data_map):
-        click.echo(f"The retention of {place} has ended; say in the map what happens to it now.")
+        problems, said = error.problems or (Problem(str(path), error.message),), str(error)
+    else:
+        notes = find_notes(plan.schema, data_map)
+        columns = sum(len(table.columns) for table in data_map.tables.values())
+        said = (
+            f"{path} fits the database: {count(len(data_map.tables), 'table')} with"
+            f" {count(columns, 'column')} declared, {count(len(data_map.not_personal), 'table')} without"
+            " personal data."
+        )
+        said = "\n".join([said, *(f"Note: {each}" for each in notes)])
+    if as_json:
+        lists = {"problems": _plain(problems), "notes": _plain(notes)}
+        click.echo(json.dumps({"map": str(path), "fits": not problems, **lists}, indent=2))
+    else:
+        click.echo(said, err=bool(problems))
+    if problems or (strict and notes):
+        raise click.exceptions.Exit(1)
 
 
-@datamap.command("show")
-@_map_option
-@click.option("--subject", "subject_id", help="Count this person's rows, as an erasure would touch them now.")
+def _plain(found: list[Problem] | tuple[Problem, ...]) -> list[dict[str, str]]:
+    return [{"where": each.where, "message": each.message} for each in found]
+
+
+@datamap.command("picture")
+@map_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="The file to write to; standard output without it.",
+)
 @click.pass_obj
-def show(settings: Settings, path: Path | None, subject_id: str | None) -> None:
-    """Show what the data map says, table by table. With --subject, what it means for one person.
-
-    Nothing is changed.
-    """
-    data_map = load_map(path or settings.datamap)
-    if subject_id is None:
-        Console().print(_table(data_map, list(data_map.tables), None))
+def picture(settings: Settings, path: Path | None, output: Path | None) -> None:
+    """Draw the data map as SVG: tables, links and what happens to each column. Needs no database."""
+    svg = draw(load_map(path or settings.datamap))
+    if output is None:
+        click.echo(svg)
         return
-    with _looking(settings) as session:
-        plan = plan_erasure(session.connection(), data_map)
-        if find_subject(session, plan, subject_id) is None:
-            raise NotFound(f"--subject: table '{data_map.subject}' has no such person.")
-        rows = {effect.table: effect.rows for effect in dry_run(session, plan, subject_id)}
-    Console().print(_table(data_map, list(rows), rows))
-
-
-@contextmanager
-def _looking(settings: Settings) -> Iterator[Session]:
-    database = Database(settings.database_url)
-    try:
-        with database.read() as session:
-            yield session
-    finally:
-        database.dispose()
-
-
-def _table(data_map: DataMap, names: list[str], rows: dict[str, int] | None) -> Table:
-    table = Table(title=f"Data map {data_map.hash[:12]}", title_justify="left", show_lines=True)
-    for heading in ("Table", "Link path", "Rows are", "Columns"):
-        table.add_column(heading, overflow="fold")
-    if rows is not None:
-        table.add_column("Rows", justify="right")
-    for name in names:
-        rule = data_map.tables[name]
-        cells = [name, _ways(data_map, name), rule.action.value, _columns(rule)]
-        # As Text, so that a bracket in a name is a bracket.
-        table.add_row(*(Text(cell) for cell in cells + ([str(rows[name])] if rows is not None else [])))
-    for name in data_map.not_personal if rows is None else ():
-        table.add_row(Text(name), "", "not personal", "")
-    return table
-
-
-def _ways(data_map: DataMap, name: str) -> str:
-    if name == data_map.subject:
-        return f"its key {', '.join(data_map.key)}"
-    ways = [" -> ".join(way[1:]) for way in data_map.paths(name)]
-    return "\n".join(dict.fromkeys(ways)) or "no link leads to the person"
-
-
-def _columns(rule: TableRule) -> str:
-    """One line per fate, with the columns that share it."""
-    fates: dict[tuple[int, str], list[str]] = {}
-    for name, column in rule.columns.items():
-        fate = column.strategy.value.replace("_", " ")
-        if column.surrogate:
-            fate += f" ({column.surrogate})"
-        elif column.basis:
-            fate += f" ({column.basis}{_end(column.until)})"
-        fates.setdefault((list(Strategy).index(column.strategy), fate), []).append(name)
-    return "\n".join(f"{fate}: {', '.join(names)}" for (_, fate), names in sorted(fates.items()))
-
-
-def _end(until: date | None) -> str:
-    if until is None:
-        return ""
-    return f"; until {until}, which is over" if _over(until) else f"; until {until}"
-
-
-def _ended(data_map: DataMap) -> list[str]:
-    return [
-        f"{table.name}.{name}"
-        for table in data_map.tables.values()
-        for name, column in table.columns.items()
-        if column.until and _over(column.until)
-    ]
-
-
-def _over(until: date) -> bool:
-    return until < clock.now().date()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    output.write_text(svg + "\n", encoding="utf-8")
+    click.echo(f"{output} is written.")

@@ -28,55 +28,65 @@ Collations = dict[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class HiddenKey:
-    """A foreign key of a PostgreSQL table that is not looked at itself: a partition, or out of sight."""
+    """A foreign key of a PostgreSQL table that may not be looked at itself: a partition, or out of sight."""
 
     name: str
-    schema: str
     table: str
-    in_sight: bool
     to: str
     on: tuple[tuple[str, str], ...]
     acts: bool
+    partitioned: bool
+    """Whether it is a single partition's, or leads to one."""
 
 
-_HIDDEN_KEYS = """
-SELECT con.conname, spaces.nspname, child.relname, pg_table_is_visible(child.oid), parent.relname,
+def _name(relation: str) -> str:
+    """How the map calls a table: plainly if it is in sight, else with its schema."""
+    return (
+        f"CASE WHEN pg_table_is_visible({relation}.oid) THEN {relation}.relname::text"
+        f" ELSE {relation}.relnamespace::regnamespace::text || '.' || {relation}.relname END"
+    )
+
+
+_HIDDEN_KEYS = f"""
+SELECT con.conname, {_name("child")}, {_name("parent")},
   ARRAY(SELECT attname::text FROM unnest(con.conkey) WITH ORDINALITY AS k(number, place)
         JOIN pg_attribute ON attrelid = con.conrelid AND attnum = number ORDER BY place),
   ARRAY(SELECT attname::text FROM unnest(con.confkey) WITH ORDINALITY AS k(number, place)
         JOIN pg_attribute ON attrelid = con.confrelid AND attnum = number ORDER BY place),
-  con.confdeltype <> 'a'
+  con.confdeltype <> 'a', child.oid <> con.conrelid OR parent.oid <> con.confrelid
 FROM pg_constraint con
 JOIN pg_class child ON child.oid = coalesce(pg_partition_root(con.conrelid), con.conrelid)
-JOIN pg_namespace spaces ON spaces.oid = child.relnamespace
 JOIN pg_class parent ON parent.oid = coalesce(pg_partition_root(con.confrelid), con.confrelid)
-WHERE con.contype = 'f' AND con.conparentid = 0 AND pg_table_is_visible(parent.oid)
+WHERE con.contype = 'f' AND con.conparentid = 0
   AND (child.oid <> con.conrelid OR parent.oid <> con.confrelid OR NOT pg_table_is_visible(child.oid))
 ORDER BY 2, 3, 1
-"""
+"""  # noqa: S608
 
 
 def hidden_keys(connection: Connection) -> list[HiddenKey]:
-    """Foreign keys into tables in sight from those in other schemas, and those of single partitions."""
+    """Foreign keys of tables out of sight, and those of single partitions."""
     return [
-        HiddenKey(name, space, table, in_sight, to, tuple(zip(own, other, strict=True)), acts)
-        for name, space, table, in_sight, to, own, other, acts in connection.execute(text(_HIDDEN_KEYS))
+        HiddenKey(name, table, to, tuple(zip(own, other, strict=True)), acts, partitioned)
+        for name, table, to, own, other, acts, partitioned in connection.execute(text(_HIDDEN_KEYS))
     ]
+
+
+def search_path(connection: Connection) -> list[str]:
+    """The schemas whose tables need no prefix."""
+    return list(connection.scalar(text("SELECT current_schemas(false)")) or ())
 
 
 def partitions(connection: Connection) -> set[str]:
     """Partitions are reached through the table they are part of."""
-    query = text("SELECT relname FROM pg_class WHERE relispartition AND pg_table_is_visible(oid)")
-    return set(connection.scalars(query))
+    return set(connection.scalars(text(f"SELECT {_name('c')} FROM pg_class c WHERE relispartition")))  # noqa: S608
 
 
 def heirs(connection: Connection) -> dict[str, list[str]]:
     """Tables whose statements reach into other tables (INHERITS), and which those are."""
     query = text(
-        "SELECT parent.relname, child.oid::regclass::text FROM pg_inherits"
+        f"SELECT {_name('parent')}, child.oid::regclass::text FROM pg_inherits"  # noqa: S608
         " JOIN pg_class parent ON parent.oid = inhparent JOIN pg_class child ON child.oid = inhrelid"
-        " WHERE NOT child.relispartition AND child.relkind IN ('r', 'f', 'p')"
-        " AND pg_table_is_visible(parent.oid) ORDER BY 1, 2"
+        " WHERE NOT child.relispartition AND child.relkind IN ('r', 'f', 'p') ORDER BY 1, 2"
     )
     found: dict[str, list[str]] = {}
     for parent, child in connection.execute(query):
@@ -86,10 +96,10 @@ def heirs(connection: Connection) -> dict[str, list[str]]:
 
 def postgres_collations(connection: Connection) -> Collations:
     query = text(
-        "SELECT relname, attname, attcollation::regcollation::text FROM pg_attribute"
+        f"SELECT {_name('c')}, attname, attcollation::regcollation::text FROM pg_attribute"  # noqa: S608
         " JOIN pg_class c ON c.oid = attrelid"
         " WHERE attcollation <> 0 AND attnum > 0 AND relkind IN ('r', 'p', 'f')"
-        " AND pg_table_is_visible(c.oid)"
+        " AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
     )
     return {(table, column): collation for table, column, collation in connection.execute(query)}
 

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
+from effaced.datamap.check_checks import asked_problems
 from effaced.datamap.check_columns import column_problems
-from effaced.datamap.check_links import link_problems
+from effaced.datamap.check_links import inheritance_problems, link_problems, reach_problems
+from effaced.datamap.check_pointers import order_problems, pointer_problems
 from effaced.datamap.check_rectify import rectify_problems
+from effaced.datamap.check_retention import retention_order_problems, retention_problems
 from effaced.datamap.key import KEY_FAMILIES
 from effaced.datamap.model import DataMap
 from effaced.datamap.reader import closest, one_of
@@ -21,25 +24,48 @@ _NO_TEXT = ("json", "binary", "array")
 
 def check_map(connection: Connection, data_map: DataMap) -> list[Problem]:
     """All that stands against erasing by this map in this database; an empty list if nothing does."""
-    return find_problems(read_schema(connection), data_map)
+    return find_problems(connection, read_schema(connection, data_map.schemas), data_map)
 
 
-def find_problems(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> list[Problem]:
     found = {
         *_undeclared(schema, data_map),
         *_missing(schema, data_map),
-        *_subject(schema, data_map),
-        *column_problems(schema, data_map),
-        *link_problems(schema, data_map),
-        *rectify_problems(schema, data_map),
+        *reach_problems(data_map),
+        *inheritance_problems(schema, data_map),
     }
+    for each in data_map.people:
+        view = data_map.seen_by(each.name)
+        found |= {
+            *_subject(schema, view),
+            *column_problems(schema, view),
+            *asked_problems(connection, schema, view),
+            *link_problems(schema, view),
+            *pointer_problems(schema, view),
+            *rectify_problems(schema, view),
+            *retention_problems(schema, view),
+        }
+    # An order can be looked for only when everything that binds it is known to be there.
+    if not found:
+        for each in data_map.people:
+            view = data_map.seen_by(each.name)
+            found |= {*order_problems(schema, view), *retention_order_problems(schema, view)}
+    return [Problem(data_map.where(line), message) for line, message in sorted(found)]
+
+
+def find_gaps(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+    """Where map and database do not name the same tables and columns."""
+    found = {*_undeclared(schema, data_map), *_missing(schema, data_map)}
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]
 
 
 def _undeclared(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for name, live in schema.tables.items():
         rule = data_map.tables.get(name)
-        if rule is None and name not in data_map.not_personal:
+        if name in data_map.undecided:
+            line, reason = data_map.undecided[name]
+            yield line, f"{name}: to be decided: {reason}"
+        elif rule is None and name not in data_map.not_personal:
             pointing = [
                 str(key) for key in schema.foreign_keys if key.table == name and key.to in data_map.tables
             ]
@@ -54,7 +80,10 @@ def _undeclared(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
 
 
 def _missing(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    if schema.dialect == "sqlite" and data_map.schemas:
+        yield data_map.subject_line, "schemas: SQLite has none; leave it out"
     declared = {name: rule.line for name, rule in data_map.tables.items()} | dict(data_map.not_personal)
+    declared |= {name: line for name, (line, _) in data_map.undecided.items()}
     strangers = [name for name in schema.tables if name not in declared]
     for name, line in declared.items():
         if name not in schema.tables:

@@ -1,28 +1,34 @@
-"""Can every row be reached, by one person only, and go without tearing anything that stays?"""
+"""Can every row be reached, and by one person only?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from effaced.datamap.model import DataMap, Link, Surrogate, TableRule
-from effaced.datamap.reader import closest
-from effaced.datamap.schema import ForeignKey, LiveColumn, LiveSchema
+from effaced.datamap.corrections import Unfit, fit
+from effaced.datamap.key import KEY_FAMILIES
+from effaced.datamap.model import DataMap, Link, TableRule
+from effaced.datamap.reader import closest, one_of
+from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
 Finding = tuple[int, str]
-_MERGING = (Surrogate.FIXED_TEXT, Surrogate.TRUNCATED_DATE)
 
 
 def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for table in data_map.tables.values():
         for link in table.links:
-            yield from _columns(schema, data_map, table, link)
+            yield from _columns(schema, data_map, table, link, "link")
             yield from _merging(data_map, table, link)
             yield from _kept_under_deleted(data_map, table, link)
-    yield from _unreachable(data_map)
-    for key in schema.foreign_keys:
-        yield from _foreign_key(data_map, key)
-    for key in schema.outside:
-        yield from _from_outside(data_map, key)
+        yield from _below_itself(schema, table)
+        for mention in table.mentions:
+            yield from _columns(schema, data_map, table, mention.link, "mentions")
+            for column, rule in mention.columns.items():
+                if table.name in schema.tables and column not in schema.tables[table.name].columns:
+                    near = closest(column, schema.tables[table.name].columns)
+                    yield rule.line, f"{table.name}.mentions: {table.name} has no column '{column}'{near}"
+
+
+def inheritance_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for name, children in schema.heirs.items():
         if name in data_map.tables:
             yield (
@@ -30,6 +36,26 @@ def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
                 f"{name}: {', '.join(children)} inherits from it, and an erasure would reach into those rows"
                 " too; table inheritance is not supported",
             )
+
+
+def reach_problems(data_map: DataMap) -> Iterator[Finding]:
+    """Tables from which no link leads to anybody."""
+    circular: set[str] = set()
+    for cycle in find_cycles(data_map):
+        circular.update(cycle)
+        line = next(link.line for link in data_map.tables[cycle[0]].links if link.to == cycle[1])
+        yield line, f"{cycle[0]}.link: the links run in a circle: {' -> '.join(cycle)}"
+    subjects = {each.table for each in data_map.people}
+    reached = subjects.union(*(data_map.seen_by(each.name).own for each in data_map.people))
+    for name, table in data_map.tables.items():
+        if table.owned and name not in reached | circular:
+            yield table.line, f"{name}: no link leads from it to {' or '.join(sorted(subjects))}"
+        for mention in table.mentions:
+            if mention.link.to not in reached | circular:
+                yield (
+                    mention.link.line,
+                    f"{name}.mentions: no row of {mention.link.to} is a person's",
+                )
 
 
 def find_cycles(data_map: DataMap) -> list[tuple[str, ...]]:
@@ -42,7 +68,8 @@ def find_cycles(data_map: DataMap) -> list[tuple[str, ...]]:
             cycles.append((*trail[trail.index(name) :], name))
         elif name not in done and name in data_map.tables:
             for link in data_map.tables[name].links:
-                walk(link.to, (*trail, name))
+                if link.to != name:
+                    walk(link.to, (*trail, name))
             done.add(name)
 
     for name in sorted(data_map.tables):
@@ -50,7 +77,9 @@ def find_cycles(data_map: DataMap) -> list[tuple[str, ...]]:
     return cycles
 
 
-def _columns(schema: LiveSchema, data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
+def _columns(
+    schema: LiveSchema, data_map: DataMap, table: TableRule, link: Link, what: str
+) -> Iterator[Finding]:
     live, parent = schema.tables.get(table.name), schema.tables.get(link.to)
     if live is None or parent is None:
         return
@@ -60,29 +89,66 @@ def _columns(schema: LiveSchema, data_map: DataMap, table: TableRule, link: Link
         if mine is None:
             yield (
                 link.line,
-                f"{table.name}.link: {table.name} has no column '{own}'{closest(own, live.columns)}",
+                f"{table.name}.{what}: {table.name} has no column '{own}'{closest(own, live.columns)}",
             )
         if theirs is None:
             near = closest(other, parent.columns)
-            yield link.line, f"{table.name}.link: {link.to} has no column '{other}'{near}"
+            yield link.line, f"{table.name}.{what}: {link.to} has no column '{other}'{near}"
         if mine is None or theirs is None:
             whole = False
-        elif message := _mismatch(f"{table.name}.{own}", mine, f"{link.to}.{other}", theirs):
-            yield link.line, f"{table.name}.link: {message}"
-    if whole and not _names_one_person(schema, data_map, link):
+        elif message := _mismatch(f"{table.name}.{own}", mine, f"{link.to}.{other}", theirs, link.as_text):
+            yield link.line, f"{table.name}.{what}: {message}"
+    yield from _condition(schema, live, link, what)
+    if whole and not link.back and not _names_one_person(schema, data_map, link):
         columns = ", ".join(link.targets)
         yield (
             link.line,
-            f"{table.name}.link: {link.to}({columns}) is not unique, so a row of {table.name} could belong to"
-            " several people; link to a key, or make it unique",
+            f"{table.name}.{what}: {link.to}({columns}) is not unique, so a row of {table.name} could belong"
+            " to several people; link to a key, or make it unique",
         )
 
 
-def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn) -> str | None:
+def _condition(schema: LiveSchema, live: LiveTable, link: Link, what: str) -> Iterator[Finding]:
+    for name, values in link.where:
+        column = live.columns.get(name)
+        if column is None:
+            near = closest(name, live.columns)
+            yield link.line, f"{live.name}.{what}.where: {live.name} has no column '{name}'{near}"
+            continue
+        for value in values:
+            try:
+                fit(column, value, schema.dialect)
+            except Unfit as unfit:
+                yield link.line, f"{live.name}.{what}.where.{name}: {unfit}"
+
+
+def _below_itself(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
+    """Rows below rows of the same table, as deep as it goes."""
+    within = [link for link in table.links if link.to == table.name]
+    if not within:
+        return
+    line = within[0].line
+    if len(within) == len(table.links):
+        yield line, f"{table.name}.link: it leads to itself only; add the link that leads to a person"
+    if any(link.back or link.as_text for link in within):
+        yield line, f"{table.name}.link: a link to the same table takes neither 'from' nor 'as'"
+    live = schema.tables.get(table.name)
+    alike = len({link.targets for link in within}) == 1
+    if not alike or (live and not live.determines(within[0].targets)):
+        yield line, f"{table.name}.link: links to the same table must all lead to one and the same key of it"
+
+
+def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn, as_text: bool) -> str | None:
     """Why the link could pass over rows, or take those of others."""
+    if as_text:
+        for name, column in ((own, mine), (other, theirs)):
+            if not _wordy(column):
+                return f"{name} must be {one_of(KEY_FAMILIES)} to be compared as text"
+        return None
     if mine.family != theirs.family:
         if mine.family and theirs.family:
-            return f"{own} is {mine.family} but {other} is {theirs.family}, so they never match"
+            hint = "; with 'as: text' they are compared as texts" if _wordy(mine) and _wordy(theirs) else ""
+            return f"{own} is {mine.family} but {other} is {theirs.family}, so they never match{hint}"
         unknown, known, family = (other, own, mine.family) if mine.family else (own, other, theirs.family)
         return f"{unknown} has no known type but {known} is {family}, so rows may not match; declare the type"
     if mine.collation != theirs.collation:
@@ -94,12 +160,19 @@ def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn) -> str
     return None
 
 
+def _wordy(column: LiveColumn) -> bool:
+    return column.family in KEY_FAMILIES and not column.fractional
+
+
 def _names_one_person(schema: LiveSchema, data_map: DataMap, link: Link) -> bool:
     """Rows that agree in their own link columns belong to the same person, unique or not."""
     if schema.tables[link.to].determines(link.targets):
         return True
     parent = data_map.tables.get(link.to)
-    own = {column for each in parent.links for column in each.columns} if parent else set()
+    links = [each for each in parent.links if not each.back and not each.where] if parent else []
+    own = {column for each in links for column in each.columns}
+    if parent and len(links) < len(parent.links):
+        return False
     return bool(own) and own <= set(link.targets)
 
 
@@ -109,97 +182,29 @@ def _merging(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Findin
         sides += [(data_map.tables[link.to], column) for column in link.targets]
     for side, column in sides:
         rule = side.columns.get(column)
-        if side.stays and rule and rule.written in _MERGING:
+        if side.stays and rule and rule.repeats:
             yield (
                 rule.line,
-                f"{side.name}.{column}: {table.name} is linked by this column, and {rule.written} would make"
+                f"{side.name}.{column}: {table.name} is linked by this column, and {rule.how} would make"
                 " different people look like one; use random_unique or null",
             )
 
 
 def _kept_under_deleted(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
-    parent = data_map.tables.get(link.to)
-    if parent is None or parent.stays or not table.stays or _cuts(table, link):
+    """The row that points stays, and what it points at goes."""
+    other = data_map.tables.get(link.to)
+    if other is None or link.to == table.name:
         return
-    kept = next(name for name, rule in table.columns.items() if rule.keeps_row)
+    kept, gone = (other, table) if link.back else (table, other)
+    columns = link.targets if link.back else link.columns
+    lets_go = any(column in kept.changed for column in columns)
+    if gone.stays or not kept.stays or lets_go:
+        return
+    why = next(name for name, rule in kept.columns.items() if rule.keeps_row)
+    whose = "point at" if link.back else "belong to"
     yield (
         link.line,
-        f"{table.name}: its rows stay because of {kept}, but the rows of {link.to} that they belong to are"
-        f" deleted; keep those (anonymise or retain a column of {link.to}) or delete"
-        f" {table.name}.{link.columns[0]} too",
+        f"{kept.name}: its rows stay because of {why}, but the rows of {gone.name} that they {whose} are"
+        f" deleted; keep those (anonymise or retain a column of {gone.name}) or delete"
+        f" {kept.name}.{columns[0]} too",
     )
-
-
-def _cuts(table: TableRule, link: Link) -> bool:
-    """Whether the row that stays lets go of its parent."""
-    return any(column in table.changed for column in link.columns)
-
-
-def _unreachable(data_map: DataMap) -> Iterator[Finding]:
-    circular: set[str] = set()
-    for cycle in find_cycles(data_map):
-        circular.update(cycle)
-        line = next(link.line for link in data_map.tables[cycle[0]].links if link.to == cycle[1])
-        yield line, f"{cycle[0]}.link: the links run in a circle: {' -> '.join(cycle)}"
-    for name, table in data_map.tables.items():
-        if name not in circular and next(data_map.paths(name), None) is None:
-            yield table.line, f"{name}: no link leads from it to {data_map.subject}"
-
-
-def _foreign_key(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
-    child, parent = data_map.tables.get(key.table), data_map.tables.get(key.to)
-    yield from _written_pointers(child, key)
-    if parent is None or not any(parent.loses(column) for _, column in key.on):
-        return
-    conflict = f"{key} points at rows of {key.to} that the map {'changes' if parent.stays else 'deletes'}"
-    if key.table in data_map.not_personal:
-        yield (
-            data_map.not_personal[key.table],
-            f"{key.table}: its foreign key {conflict}, so it is not without personal data; give it a link",
-        )
-    if child is None:
-        return
-    if child is parent:
-        # One statement takes all of a person's rows, so they may point at each other. If somebody else's
-        # row points at one, the database refuses, unless it has been told to act on that row instead.
-        if parent.stays or key.acts or parent.name == data_map.subject:
-            yield (
-                child.line,
-                f"{key.table}: its foreign key {conflict}, from other people's rows too; anonymise instead",
-            )
-        return
-    covered = any(link.to == key.to and set(link.on) <= set(key.on) for link in child.links)
-    if not covered:
-        yield child.line, f"{key.table}: its foreign key {conflict}{_not_covered(data_map, key)}"
-    elif child.stays and parent.stays and not any(child.nulls(column) for column in key.columns):
-        yield child.line, f"{key.table}: its foreign key {conflict}, but {key.table}.{key.columns[0]} is kept"
-
-
-def _from_outside(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
-    parent = data_map.tables.get(key.to)
-    if parent and any(parent.loses(column) for _, column in key.on):
-        yield (
-            parent.line,
-            f"{key.to}: the foreign key {key.name} of {key.table}, a table outside the search path, points at"
-            f" rows that the map {'changes' if parent.stays else 'deletes'}, and no link can reach its rows;"
-            f" add the schema to the search path and declare the table, or keep the rows of {key.to}",
-        )
-
-
-def _not_covered(data_map: DataMap, key: ForeignKey) -> str:
-    for way in data_map.paths(key.to):
-        if key.table in way:
-            circle = (key.table, *way[: way.index(key.table) + 1])
-            return f" first; the pointers run in a circle: {' -> '.join(circle)}"
-    pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
-    return f", from rows that no link reaches; add the link {{to: {key.to}, on: {{{pairs}}}}}"
-
-
-def _written_pointers(child: TableRule | None, key: ForeignKey) -> Iterator[Finding]:
-    for column in key.columns if child and child.stays else ():
-        rule = child.columns.get(column) if child else None
-        if rule and rule.changes and rule.written is not Surrogate.NULL:
-            yield (
-                rule.line,
-                f"{key.table}.{column}: the foreign key {key} allows no {rule.written} here; use null",
-            )

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from os import PathLike
 from pathlib import Path
 from string import Formatter
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from effaced.datamap.load_columns import read_columns
+from effaced.datamap.load_tables import links_lead_somewhere, read_tables
 from effaced.datamap.model import (
     OWN_PREFIX,
     DataMap,
     IdentifierRule,
-    Link,
     RectifyRule,
     RefRule,
-    Strategy,
+    SubjectRule,
     TableRule,
 )
 from effaced.datamap.reader import Reader, closest, line_of
 from effaced.errors import ConfigurationError
 from effaced.yamltree import read_tree
 
-_TOP = ("version", "subject", "identifiers", "refs", "tables", "not_personal", "rectify")
+_TOP = (
+    "version", "schemas", "subject", "subjects", "identifiers", "refs", "tables", "not_personal", "review",
+    "rectify",
+)  # fmt: skip
+_PERSON = ("table", "key")
+_PEOPLE = ("table", "key", "identifiers", "refs")
 _KIND = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 
 
@@ -43,48 +48,78 @@ def load_map(path: str | PathLike[str]) -> DataMap:
 
 
 def _map(reader: Reader, root: Node) -> DataMap | None:
-    top = reader.fields(root, "the data map", _TOP, required=("version", "subject", "tables"))
+    top = reader.fields(root, "the data map", _TOP, required=("version", "tables"))
     if "version" in top:
         reader.word(top["version"], "version", ["1"])
-    subject, key = _subject(reader, top["subject"]) if "subject" in top else (None, ())
-    identifiers = _identifiers(reader, top["identifiers"]) if "identifiers" in top else ()
-    refs = _refs(reader, top["refs"]) if "refs" in top else ()
-    tables = _tables(reader, top["tables"], subject) if "tables" in top else {}
+    people = _people(reader, top, root)
+    subjects = [each.table for each in people]
+    tables = read_tables(reader, top["tables"], subjects) if "tables" in top else {}
     not_personal = _not_personal(reader, top["not_personal"], tables) if "not_personal" in top else {}
     rectify = _rectify(reader, top["rectify"], tables) if "rectify" in top else {}
+    undecided = _undecided(reader, top["review"], {*tables, *not_personal}) if "review" in top else {}
+    schemas = tuple(name for name, _ in reader.texts(top["schemas"], "schemas")) if "schemas" in top else ()
+    if "schemas" in top and not schemas:
+        reader.say(top["schemas"], "schemas must name at least one schema")
     if "tables" in top:
-        _links_lead_somewhere(reader, tables, not_personal)
-        if subject is not None and subject not in tables:
-            reader.say(top["subject"], f"subject: '{subject}' is not under tables{closest(subject, tables)}")
-    if subject is None or "tables" not in top:
+        links_lead_somewhere(reader, tables, not_personal)
+        for each in people:
+            if each.table not in tables:
+                near = closest(each.table, tables)
+                reader.say(each.line, f"subject: '{each.table}' is not under tables{near}")
+    if not people or "tables" not in top:
         return None
-    lines = {key.value: line_of(key) for key, _ in root.value}
-    return DataMap(
-        path=reader.path,
-        subject=subject,
-        key=key,
-        identifiers=identifiers,
-        refs=refs,
-        tables=tables,
-        not_personal=not_personal,
-        rectify=rectify,
-        subject_line=lines["subject"],
-        tables_line=lines["tables"],
-    )
+    line = _line_of_key(root, "tables")
+    return DataMap(reader.path, people, tables, not_personal, rectify, schemas, line, undecided)
 
 
-def _subject(reader: Reader, node: Node) -> tuple[str | None, tuple[str, ...]]:
-    fields = reader.fields(node, "subject", ("table", "key"), required=("table", "key"))
-    table = reader.text(fields["table"], "subject.table") if "table" in fields else None
+def _people(reader: Reader, top: dict[str, Node], root: Node) -> tuple[SubjectRule, ...]:
+    """`subject:` for one kind of people, `subjects:` for several, each with its own ways to know them."""
+    if ("subject" in top) == ("subjects" in top):
+        if isinstance(root, MappingNode):
+            reader.say(root, "the data map: needs either 'subject' or 'subjects'")
+        return ()
+    if "subject" in top:
+        fields = reader.fields(top["subject"], "subject", _PERSON, required=_PERSON)
+        fields |= {name: top[name] for name in ("identifiers", "refs") if name in top}
+        rule = _subject(reader, None, fields, "subject", _line_of_key(root, "subject"))
+        return (rule,) if rule else ()
+    for name in ("identifiers", "refs"):
+        if name in top:
+            reader.say(top[name], f"{name}: with 'subjects', each of them has its own")
+    found: list[SubjectRule] = []
+    for name, (key, node) in reader.mapping(top["subjects"], "subjects").items():
+        _kind(reader, key, "subjects")
+        what = f"subjects.{name}"
+        fields = reader.fields(node, what, _PEOPLE, required=_PERSON)
+        rule = _subject(reader, name, fields, what, line_of(key))
+        if rule and any(rule.table == each.table for each in found):
+            reader.say(key, f"{what}.table: '{rule.table}' has another subject already")
+        elif rule:
+            found.append(rule)
+    if not found and isinstance(top["subjects"], MappingNode) and not top["subjects"].value:
+        reader.say(top["subjects"], "subjects must name at least one kind of people")
+    return tuple(found)
+
+
+def _line_of_key(root: Node, name: str) -> int:
+    return next(line_of(key) for key, _ in root.value if key.value == name)
+
+
+def _subject(
+    reader: Reader, name: str | None, fields: dict[str, Node], what: str, line: int
+) -> SubjectRule | None:
+    table = reader.text(fields["table"], f"{what}.table") if "table" in fields else None
     key: tuple[str, ...] = ()
     if isinstance(fields.get("key"), SequenceNode):
-        key = tuple(column for column, _ in reader.texts(fields["key"], "subject.key"))
+        key = tuple(column for column, _ in reader.texts(fields["key"], f"{what}.key"))
         if not key or len(set(key)) < len(key):
-            reader.say(fields["key"], "subject.key must name at least one column, and each only once")
+            reader.say(fields["key"], f"{what}.key must name at least one column, and each only once")
     elif "key" in fields:
-        column = reader.text(fields["key"], "subject.key")
+        column = reader.text(fields["key"], f"{what}.key")
         key = (column,) if column else ()
-    return table, key
+    identifiers = _identifiers(reader, fields["identifiers"]) if "identifiers" in fields else ()
+    refs = _refs(reader, fields["refs"]) if "refs" in fields else ()
+    return SubjectRule(name or table, table, key, identifiers, refs, line) if table else None
 
 
 def _identifiers(reader: Reader, node: Node) -> tuple[IdentifierRule, ...]:
@@ -142,53 +177,6 @@ def _template(reader: Reader, node: Node, text: str, what: str) -> tuple[tuple[s
     return tuple((literal, name) for literal, name, _, _ in parts)
 
 
-def _tables(reader: Reader, node: Node, subject: str | None) -> dict[str, TableRule]:
-    tables = {}
-    entries = reader.mapping(node, "tables")
-    for name, (key, value) in entries.items():
-        if name.startswith(OWN_PREFIX):
-            reader.say(key, f"{name}: effaced's own tables are left out of the map")
-        fields = reader.fields(value, name, ("link", "columns"), required=("columns",))
-        links = _links(reader, fields["link"], name) if "link" in fields else ()
-        if name == subject and "link" in fields:
-            reader.say(fields["link"], f"{name}: the subject table has no link; the others link to it")
-            links = ()
-        elif (
-            subject in entries and subject != name and "link" not in fields and isinstance(value, MappingNode)
-        ):
-            reader.say(key, f"{name}: 'link' is missing; it says how the rows belong to a person")
-        columns = read_columns(reader, fields["columns"], name) if "columns" in fields else {}
-        if columns and all(rule.strategy is Strategy.NOT_PERSONAL for rule in columns.values()):
-            reader.say(
-                key,
-                f"{name}: every column is not_personal, so it is unclear whether its rows stay; give one"
-                " column delete, anonymise or retain, or list the table under not_personal",
-            )
-        tables[name] = TableRule(name, columns, links, line_of(key))
-    return tables
-
-
-def _links(reader: Reader, node: Node, table: str) -> tuple[Link, ...]:
-    items = node.value if isinstance(node, SequenceNode) else [node]
-    if not items:
-        reader.say(node, f"{table}.link must name at least one table")
-    links = (_link(reader, item, f"{table}.link") for item in items)
-    return tuple(link for link in links if link is not None)
-
-
-def _link(reader: Reader, node: Node, what: str) -> Link | None:
-    fields = reader.fields(node, what, ("to", "on"), required=("to", "on"))
-    to = reader.text(fields["to"], f"{what}.to") if "to" in fields else None
-    pairs = []
-    for own, (_, other) in (reader.mapping(fields["on"], f"{what}.on") if "on" in fields else {}).items():
-        target = reader.text(other, f"{what}.on.{own}")
-        if target:
-            pairs.append((own, target))
-    if isinstance(fields.get("on"), MappingNode) and not fields["on"].value:
-        reader.say(fields["on"], f"{what}.on must name at least one pair of columns")
-    return Link(to, tuple(pairs), line_of(node)) if to and pairs else None
-
-
 def _not_personal(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[str, int]:
     listed: dict[str, int] = {}
     for name, item in reader.texts(node, "not_personal"):
@@ -200,6 +188,18 @@ def _not_personal(reader: Reader, node: Node, tables: dict[str, TableRule]) -> d
             reader.say(item, f"not_personal: '{name}': effaced's own tables are left out of the map")
         listed[name] = line_of(item)
     return listed
+
+
+def _undecided(reader: Reader, node: Node, declared: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Tables that nobody has decided about yet, each with the reason to look at it."""
+    found = {}
+    for name, (key, value) in reader.mapping(node, "review").items():
+        reason = reader.text(value, f"review.{name}")
+        if name in declared:
+            reader.say(key, f"review: '{name}' is also under tables or not_personal")
+        elif reason:
+            found[name] = (line_of(key), reason)
+    return found
 
 
 def _rectify(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[str, RectifyRule]:
@@ -233,13 +233,3 @@ def _rectify(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[s
         if columns:
             rules[category] = RectifyRule(category, tuple(columns), line_of(key))
     return rules
-
-
-def _links_lead_somewhere(reader: Reader, tables: dict[str, TableRule], not_personal: dict[str, int]) -> None:
-    for name, table in tables.items():
-        for link in table.links:
-            if link.to in not_personal:
-                reader.say(link.line, f"{name}.link.to: '{link.to}' is listed as not_personal")
-            elif link.to not in tables:
-                near = closest(link.to, tables)
-                reader.say(link.line, f"{name}.link.to: '{link.to}' is not under tables{near}")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from effaced.datamap.model import ColumnRule, DatePart, Strategy, Surrogate
-from effaced.datamap.reader import Reader, is_null, line_of, one_of
+from effaced.datamap.load_content import OPTIONS, read_anonymise, read_json, read_scrub
+from effaced.datamap.model import ColumnRule, Strategy
+from effaced.datamap.reader import Reader, line_of, one_of
+from effaced.datamap.until import EXPECTED, Until, parse_until
 
-FIXED_TEXT = "erased"
-_KEYS = (*Strategy, "text", "to")
+_KEYS = (*Strategy, *OPTIONS)
+_ALONE = (Strategy.DELETE, Strategy.NOT_PERSONAL, Strategy.DERIVED)
+_EXAMPLES = {
+    Strategy.ANONYMISE: "a surrogate: {anonymise: null}",
+    Strategy.JSON: 'paths: {json: {"$.name": delete}}',
+    Strategy.SCRUB: "the identifiers to look for: {scrub: all}",
+    Strategy.RETAIN: 'a basis: {retain: {basis: "tax law, ten years"}}',
+    Strategy.REVIEW: 'a reason: {review: "looks like a name"}',
+}
 _BASIS_LENGTH = 200
 
 
@@ -29,11 +36,10 @@ def read_columns(reader: Reader, node: Node, table: str) -> dict[str, ColumnRule
 def _column(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | None:
     if isinstance(node, ScalarNode):
         word = reader.word(node, what, Strategy)
-        if word in (Strategy.DELETE, Strategy.NOT_PERSONAL):
+        if word in _ALONE:
             return ColumnRule(Strategy(word), line=line)
         if word is not None:
-            missing = "basis" if word == Strategy.RETAIN else "surrogate"
-            reader.say(node, f"{what}: {word} needs a {missing}: {_example(word)}")
+            reader.say(node, f"{what}: {word} needs {_EXAMPLES[Strategy(word)]}")
         return None
     fields = reader.fields(node, what, _KEYS)
     if not isinstance(node, MappingNode):
@@ -44,50 +50,27 @@ def _column(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | No
         return None
     strategy, value = chosen[0], fields[chosen[0]]
     if strategy is Strategy.ANONYMISE:
-        return _anonymise(reader, fields, what, line)
-    for name in ("text", "to"):
+        return read_anonymise(reader, fields, what, line)
+    for name in OPTIONS:
         if name in fields:
             reader.say(fields[name], f"{what}: '{name}' goes with anonymise only")
-    if strategy is Strategy.RETAIN:
-        return _retain(reader, value, what, line)
-    if reader.word(value, f"{what}.{strategy}", ["true"]) is None:
-        return None
-    return ColumnRule(strategy, line=line)
+    return _rule(reader, strategy, value, what, line)
 
 
-def _example(word: str) -> str:
-    return '{retain: {basis: "tax law, ten years"}}' if word == Strategy.RETAIN else "{anonymise: null}"
-
-
-def _anonymise(reader: Reader, fields: dict[str, Node], what: str, line: int) -> ColumnRule | None:
-    node = fields[Strategy.ANONYMISE]
-    if is_null(node) and isinstance(node, ScalarNode) and node.value:
-        surrogate = Surrogate.NULL
-    else:
-        word = reader.word(node, f"{what}.anonymise", Surrogate)
-        if word is None:
-            return None
-        surrogate = Surrogate(word)
-    text, to = None, None
-    if surrogate is Surrogate.FIXED_TEXT:
-        text = _fixed_text(reader, fields.get("text"), f"{what}.text")
-    elif "text" in fields:
-        reader.say(fields["text"], f"{what}: 'text' goes with fixed_text only")
-    if surrogate is Surrogate.TRUNCATED_DATE:
-        part = reader.word(fields["to"], f"{what}.to", DatePart) if "to" in fields else DatePart.YEAR
-        to = DatePart(part) if part else None
-    elif "to" in fields:
-        reader.say(fields["to"], f"{what}: 'to' goes with truncated_date only")
-    return ColumnRule(Strategy.ANONYMISE, surrogate, text=text, to=to, line=line)
-
-
-def _fixed_text(reader: Reader, node: Node | None, what: str) -> str:
-    if node is None:
-        return FIXED_TEXT
-    if not isinstance(node, ScalarNode) or is_null(node) or "\0" in node.value:
-        reader.say(node, f"{what} must be a text (for an empty cell, use anonymise: null)")
-        return FIXED_TEXT
-    return str(node.value)
+def _rule(reader: Reader, strategy: Strategy, node: Node, what: str, line: int) -> ColumnRule | None:
+    match strategy:
+        case Strategy.RETAIN:
+            return _retain(reader, node, what, line)
+        case Strategy.JSON:
+            return read_json(reader, node, what, line, _column)
+        case Strategy.SCRUB:
+            return read_scrub(reader, node, what, line)
+        case Strategy.REVIEW:
+            reason = reader.text(node, f"{what}.review")
+            return ColumnRule(strategy, reason=reason, line=line) if reason else None
+        case _:
+            right = reader.word(node, f"{what}.{strategy}", ["true"])
+            return ColumnRule(strategy, line=line) if right else None
 
 
 def _retain(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | None:
@@ -95,7 +78,7 @@ def _retain(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | No
     fields = (
         {"basis": node}
         if isinstance(node, ScalarNode)
-        else reader.fields(node, f"{what}.retain", ("basis", "until"), required=("basis",))
+        else reader.fields(node, f"{what}.retain", ("basis", "until", "then"), required=("basis",))
     )
     basis = reader.text(fields["basis"], f"{what}.retain.basis") if "basis" in fields else None
     # The basis goes into the audit trail, which has no room for anything that may name a person.
@@ -103,11 +86,29 @@ def _retain(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | No
         reader.say(
             fields["basis"], f"{what}.retain.basis must be one line of at most 200 characters without '@'"
         )
-    until = None
-    if "until" in fields:
-        text = reader.text(fields["until"], f"{what}.retain.until")
-        try:
-            until = date.fromisoformat(text) if text else None
-        except ValueError:
-            reader.say(fields["until"], f"{what}.retain.until must be a date such as 2031-12-31")
-    return ColumnRule(Strategy.RETAIN, basis=basis, until=until, line=line) if basis else None
+    until = _until(reader, fields["until"], f"{what}.retain.until") if "until" in fields else None
+    then = ColumnRule(Strategy.DELETE, line=line) if until else None
+    if "then" in fields:
+        then = _then(reader, fields["then"], f"{what}.retain.then", line)
+        if "until" not in fields:
+            reader.say(fields["then"], f"{what}.retain: 'then' goes with 'until' only")
+    return ColumnRule(Strategy.RETAIN, basis=basis, until=until, then=then, line=line) if basis else None
+
+
+def _until(reader: Reader, node: Node, what: str) -> Until | None:
+    text = reader.text(node, what)
+    until = parse_until(text) if text else None
+    if text and until is None:
+        reader.say(node, f"{what} {EXPECTED}")
+    return until
+
+
+def _then(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | None:
+    rule = _column(reader, node, what, line)
+    if rule is None:
+        return None
+    # By then nobody knows any more what to look for in a text.
+    if not rule.changes or any(each.strategy is Strategy.SCRUB for each in rule.inner):
+        reader.say(node, f"{what} must be delete, anonymise or json, and can't scrub")
+        return None
+    return rule

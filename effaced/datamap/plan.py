@@ -1,12 +1,13 @@
-"""The plan of an erasure: one statement per table, children before parents. Made once, used for everybody."""
+"""The plan of an erasure: one statement per table, in an order that works. Made once, used for everybody."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Delete,
@@ -16,30 +17,27 @@ from sqlalchemy import (
     and_,
     delete,
     func,
+    null,
     or_,
     select,
-    tuple_,
+    true,
     types,
     update,
 )
 
+from effaced.crypto import Keyring
+from effaced.datamap.belong import Belonging
+from effaced.datamap.bulk import early_steps, many_rows
 from effaced.datamap.check import find_problems
+from effaced.datamap.forms import Hashing
 from effaced.datamap.key import KeyColumns
-from effaced.datamap.model import Action, DataMap, Link, Retained, TableRule
+from effaced.datamap.model import Action, ColumnRule, DataMap, Strategy
+from effaced.datamap.order import Unit, find_order
+from effaced.datamap.reader import one_of
 from effaced.datamap.schema import LiveSchema, read_schema
+from effaced.datamap.step import Step
 from effaced.datamap.surrogates import still_personal, surrogate
-from effaced.errors import ConfigurationError
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What happens in one table. `affected` counts the rows that `change`, if any, would touch."""
-
-    name: str
-    action: Action
-    retained: tuple[Retained, ...]
-    affected: Select[int]
-    change: Delete | Update | None
+from effaced.errors import ConfigurationError, Problem, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,85 +50,162 @@ class ErasurePlan:
     key: KeyColumns
     schema: LiveSchema
     counts: Select[*tuple[int, ...]]
-    """How many rows each step would change, in one row."""
+    """How many rows each step that is told of would change, in one row."""
+    left: Select[*tuple[int, ...]]
+    """The same afterwards: what has not changed, even if nothing points at it any more."""
+    captures: Mapping[str, Select[*tuple[object, ...]]]
+    """Which rows must be known before the first step, as the parameter of that name."""
+    early: tuple[Step, ...]
+    """The steps that can be worked off beforehand."""
+    many: Select[*tuple[int, ...]] | None
+    """Per early step the person's rows, counted no further than a limit: see `bulk`."""
+    found: Select[*tuple[int, ...]] | None = None
+    """In how many rows something is found in each scrubbed column, in one row; None if there is none."""
+    hashing: Hashing | None = None
+    """What keyed hashes are made with, if the map has any."""
+    others: Mapping[str, ErasurePlan] = field(default_factory=dict)
+    """The plans for the map's other kinds of people, by their names."""
+
+    def named(self, people: str | None) -> ErasurePlan:
+        """The plan for this kind of people; None means the map's first."""
+        if people is None or people == self.data_map.people[0].name:
+            return self
+        if people in self.others:
+            return self.others[people]
+        known = one_of([self.data_map.people[0].name, *self.others])
+        raise Refused("The subject is not known.", problems=[Problem("subject.type", f"must be {known}")])
+
+    def hashed(self, subject_id: str) -> str:
+        """What a person's keyed hash is made of: customer 7 is not employee 7.
+
+        The map's first people go by the id alone, as they do where there are no others.
+        """
+        whole = self.data_map.whole
+        mine = self.data_map.people[0]
+        return subject_id if whole is None or whole.people[0] == mine else f"{mine.name}\x1f{subject_id}"
+
+    @property
+    def told(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.told)
 
     def belongs(self, table: str) -> ColumnElement[bool]:
         """Which rows of the table are the person's; the key's values are the statement's parameters."""
-        return _Statements(self.schema, self.data_map, self.key).belonging(self.schema.table(table))
+        return Belonging(self.schema, self.data_map, self.key).rows(table)
 
     def is_padded(self, column: str) -> bool:
         """Whether the database fills this column of the subject table with blanks that mean nothing."""
         return self.key.dialect == "postgresql" and isinstance(self.subject.c[column].type, types.CHAR)
 
 
-def plan_erasure(connection: Connection, data_map: DataMap) -> ErasurePlan:
-    """Plan for this database. Raises ConfigurationError with every problem if the map does not fit it."""
-    schema = read_schema(connection)
-    problems = find_problems(schema, data_map)
+def plan_erasure(connection: Connection, data_map: DataMap, keyring: Keyring | None = None) -> ErasurePlan:
+    """Plan for this database: for the map's first kind of people, with the plans for the others in it.
+
+    Raises ConfigurationError with every problem if the map does not fit the database. A map with keyed
+    hashes needs the keyring.
+    """
+    schema = read_schema(connection, data_map.schemas)
+    problems = find_problems(connection, schema, data_map)
     if problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigurationError(f"The data map does not fit the database; {count}:", problems=problems)
+    hashing = _hashing(data_map, keyring)
+    first, *others = (plan_for(schema, data_map.seen_by(each.name), hashing) for each in data_map.people)
+    return replace(first, others={each.data_map.people[0].name: each for each in others})
+
+
+def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:
+    if not data_map.pseudonymises:
+        return None
+    if keyring is None:
+        raise ConfigurationError("The data map has keyed_hash columns, which need a key (EFFACED_KEYS).")
+    return Hashing.of(keyring.current_id, keyring.secret("datamap:keyed_hash"))
+
+
+def plan_for(schema: LiveSchema, data_map: DataMap, hashing: Hashing | None = None) -> ErasurePlan:
+    """Plan for one kind of people, by a map that fits."""
     columns = schema.tables[data_map.subject].columns
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
-    statements = _Statements(schema, data_map, key)
-    steps = tuple(statements.step(data_map.tables[name]) for name in children_first(data_map))
-    counts = select(*(step.affected.scalar_subquery() for step in steps))
-    return ErasurePlan(data_map, steps, schema.table(data_map.subject), key, schema, counts)
+    order = find_order(schema, data_map)
+    now = Belonging(schema, data_map, key)
+    later = Belonging(schema, data_map, key, order.captured) if order.captured else now
+    steps = tuple(_step(unit, now, later) for unit in order.units)
+    told = [step for step in steps if step.told]
+    counts = select(*(step.affected.scalar_subquery() for step in told))
+    scrubbed = [each.scalar_subquery() for step in told for each in step.scrubbed.values()]
+    left = select(*(step.left.scalar_subquery() for step in told))
+    captures = {later.parameter(name): now.keys(name) for name in sorted(order.captured)}
+    early = early_steps(steps, {data_map.subject, *order.needed_later})
+    return ErasurePlan(
+        data_map=data_map,
+        steps=steps,
+        subject=schema.table(data_map.subject),
+        key=key,
+        schema=schema,
+        counts=counts,
+        left=left,
+        captures=captures,
+        early=early,
+        many=many_rows(schema, early),
+        found=select(*scrubbed) if scrubbed else None,
+        hashing=hashing,
+    )
 
 
-def children_first(data_map: DataMap) -> list[str]:
-    """The tables so that each comes before those it links to; the subject table is last."""
-    parents_first: dict[str, None] = {}
+def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
+    """`now` tells whose rows they are before anything is changed, `later` when the step's turn has come."""
+    rule = now.data_map.tables[unit.table]
+    table = now.schema.table(unit.table)
+    seen = now.rows(unit.table)
+    found = later.rows(unit.table) if later is not now else seen
+    action: Action = rule.action
+    cells: Mapping[str, ColumnRule] = rule.changed if rule.stays else {}
+    if unit.mention >= 0:
+        mention = rule.mentions[unit.mention]
+        action, cells = Action.DETACHED, mention.columns
+        # The person's own rows are the table's own step's.
+        seen = and_(now.linked(unit.table, mention.link), seen.is_not(true()))
+        found = and_(later.linked(unit.table, mention.link), found.is_not(true()))
+    owned = seen
+    scrubbed: dict[str, Select[int]] = {}
+    written: dict[Column[Any], ColumnElement[Any]] = {}
+    if cells:
+        dialect = now.schema.dialect
+        rules = [(table.c[name], each) for name, each in cells.items()]
+        personal = or_(*(still_personal(cell, each, dialect) for cell, each in rules))
+        seen, found = and_(seen, personal), and_(found, personal)
+        written = {cell: surrogate(cell, each, dialect) for cell, each in rules}
+        scrubbed = {
+            cell.name: _count(table, and_(owned, still_personal(cell, each, dialect)))
+            for cell, told in rules
+            if (each := _scrubbing(told)) is not None
+        }
+    if unit.let_go:
+        action, written = Action.DETACHED, {table.c[name]: null() for name in unit.let_go}
+    change: Delete | Update | None = update(table).where(found).values(written) if written else None
+    if action is Action.DELETED:
+        change = delete(table).where(found)
+    return Step(
+        unit.table,
+        action,
+        rule.retained if unit.is_main else (),
+        affected=_count(table, seen),
+        left=_count(table, found),
+        change=change,
+        owned=owned,
+        where=seen,
+        written=written,
+        scrubbed=scrubbed,
+        told=not unit.let_go,
+    )
 
-    def visit(name: str) -> None:
-        if name not in parents_first:
-            for link in data_map.tables[name].links:
-                visit(link.to)
-            parents_first[name] = None
 
-    visit(data_map.subject)
-    for name in sorted(data_map.tables):
-        visit(name)
-    return list(reversed(parents_first))
+def _count(table: Table, rows: ColumnElement[bool]) -> Select[int]:
+    return select(func.count()).select_from(table).where(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Statements:
-    schema: LiveSchema
-    data_map: DataMap
-    key: KeyColumns
-
-    def step(self, rule: TableRule) -> Step:
-        table = self.schema.table(rule.name)
-        rows = self.belonging(table)
-        change: Delete | Update | None = None
-        if rule.action is Action.DELETED:
-            change = delete(table).where(rows)
-        elif rule.action is Action.ANONYMISED:
-            dialect = self.schema.dialect
-            cells = [(table.c[name], each) for name, each in rule.changed.items()]
-            rows = and_(rows, or_(*(still_personal(cell, each, dialect) for cell, each in cells)))
-            written = {cell: surrogate(cell, each, dialect) for cell, each in cells}
-            change = update(table).where(rows).values(written)
-        counted = select(func.count()).select_from(table).where(rows)
-        return Step(rule.name, rule.action, rule.retained, counted, change)
-
-    def belonging(self, table: Table) -> ColumnElement[bool]:
-        """Which rows of the table are the person's."""
-        if table.name == self.data_map.subject:
-            return self._equal(table, {name: name for name in self.data_map.key})
-        return or_(*(self._linked(table, link) for link in self.data_map.tables[table.name].links))
-
-    def _linked(self, table: Table, link: Link) -> ColumnElement[bool]:
-        # Rows that hold the subject's key need no look at the subject: they are found after it is gone, too.
-        if link.to == self.data_map.subject and sorted(link.targets) == sorted(self.data_map.key):
-            return self._equal(table, dict(link.on))
-        parent = self.schema.table(link.to)
-        own = [table.c[name] for name in link.columns]
-        theirs = select(*(parent.c[name] for name in link.targets)).where(self.belonging(parent))
-        # IN, not EXISTS: SQLite can use an index of this table only for IN.
-        return own[0].in_(theirs) if len(own) == 1 else tuple_(*own).in_(theirs)
-
-    def _equal(self, table: Table, pairs: Mapping[str, str]) -> ColumnElement[bool]:
-        conditions: list[Any] = [table.c[own] == self.key.parameter(part) for own, part in pairs.items()]
-        return and_(*conditions)
+def _scrubbing(rule: ColumnRule) -> ColumnRule | None:
+    """The rule, or what it says of paths that are scrubbed."""
+    if rule.strategy is not Strategy.JSON:
+        return rule if rule.strategy is Strategy.SCRUB else None
+    paths = tuple(each for each in rule.paths if each[1].strategy is Strategy.SCRUB)
+    return replace(rule, paths=paths) if paths else None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import Column, Connection, Inspector, MetaData, Table, inspect, text, types
@@ -20,12 +21,17 @@ _FAMILIES: tuple[tuple[type[types.TypeEngine[Any]], str], ...] = (
     (types.Boolean, "true or false"),
     (types.Integer, "number"),
     (types.Numeric, "number"),
+    (types.Float, "number"),
     (types.Uuid, "uuid"),
     (types.DateTime, "date and time"),
     (types.Date, "date"),
     (types.JSON, "json"),
     (types.LargeBinary, "binary"),
 )
+
+
+# The kinds of PostgreSQL index that find rows by an equal value.
+_FINDING = ("btree", "hash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,10 @@ class LiveColumn:
     generated: bool
     collation: str | None = None
     """By which texts in it are the same; None if it holds none, or has none."""
+    computed: bool = False
+    """Whether the database makes it from other columns."""
+    domain: DOMAIN | None = None
+    """The PostgreSQL domain that the column is of; `type` is what that stands for."""
 
     @property
     def family(self) -> str | None:
@@ -55,7 +65,9 @@ class LiveColumn:
     @property
     def fractional(self) -> bool:
         """Whether the type is made for numbers with digits after the point."""
-        return isinstance(self.type, types.Numeric) and bool(self.type.scale)
+        return isinstance(self.type, types.Float) or (
+            isinstance(self.type, types.Numeric) and bool(self.type.scale)
+        )
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -93,12 +105,35 @@ class ForeignKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A CHECK, and the columns that it speaks of."""
+
+    name: str
+    sql: str
+    columns: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveIndex:
+    """An index over columns in their order, up to the first expression. `partial`: not over all rows."""
+
+    columns: tuple[str, ...]
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LiveTable:
     """One table."""
 
     name: str
     columns: Mapping[str, LiveColumn]
     uniques: tuple[Unique, ...]
+    primary: tuple[str, ...] = ()
+    schema: str | None = None
+    """Where it is, if not in sight: its name is then `schema.table`."""
+    checks: tuple[Check, ...] = ()
+    indexes: tuple[LiveIndex, ...] = ()
+    """By what rows are found without reading all of them."""
 
     def determines(self, columns: Iterable[str]) -> bool:
         """Whether these columns pick out at most one row."""
@@ -108,7 +143,7 @@ class LiveTable:
 
 @dataclass(frozen=True, slots=True)
 class LiveSchema:
-    """The company's tables in the database's default schema; effaced's own are left out."""
+    """The company's tables in sight and in the schemas that were named; effaced's own are left out."""
 
     dialect: str
     tables: Mapping[str, LiveTable]
@@ -117,42 +152,52 @@ class LiveSchema:
     """Foreign keys from tables of other schemas, which no map can declare."""
     heirs: Mapping[str, list[str]] = field(default_factory=dict)
     """PostgreSQL tables that others inherit from, and which those are."""
-    metadata: MetaData = field(default_factory=MetaData, repr=False, compare=False)
+    made: dict[str, Table] = field(default_factory=dict, repr=False, compare=False)
 
     def table(self, name: str) -> Table:
         """The table for building statements. SQLAlchemy quotes whatever the names hold."""
-        if name not in self.metadata.tables:
-            columns = self.tables[name].columns.values()
-            Table(name, self.metadata, *(Column(column.name, column.type) for column in columns))
-        return self.metadata.tables[name]
+        made = self.made
+        if name not in made:
+            live = self.tables[name]
+            own = name.removeprefix(f"{live.schema}.") if live.schema else name
+            columns = (Column(each.name, each.type, nullable=each.nullable) for each in live.columns.values())
+            # Under a key of its own in any case: a table may have a dot in its name.
+            made[name] = Table(own, MetaData(), *columns, schema=live.schema)
+        return made[name]
 
 
-def read_schema(connection: Connection) -> LiveSchema:
-    """Look at the database. A handful of queries, however many tables there are."""
+def read_schema(connection: Connection, schemas: Sequence[str] = ()) -> LiveSchema:
+    """Look at the database. A handful of queries per schema, however many tables there are."""
     with warnings.catch_warnings():
         # Types and indexes that SQLAlchemy does not know are no concern here.
         warnings.simplefilter("ignore", SAWarning)
-        return _read(connection, inspect(connection))
+        return _read(connection, inspect(connection), schemas)
 
 
-def _read(connection: Connection, inspector: Inspector) -> LiveSchema:
+def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) -> LiveSchema:
     sqlite = connection.dialect.name == "sqlite"
-    # effaced's own are many, and not to be asked about one by one. Nothing at all would mean everything.
-    names = [name for name in inspector.get_table_names() if not name.startswith(OWN_PREFIX)] or [""]
-    tables = _tables(connection, inspector, names)
+    in_sight = [] if sqlite else catalog.search_path(connection)
+    tables: dict[str, LiveTable] = {}
+    places: dict[str | None, list[str]] = {}
+    for schema in (None, *(each for each in schemas if not sqlite and each not in in_sight)):
+        # effaced's own are many, and not to be asked about one by one. Nothing at all would mean everything.
+        found = inspector.get_table_names(schema)
+        places[schema] = [name for name in found if not name.startswith(OWN_PREFIX)] or [""]
+        tables |= _tables(connection, inspector, places[schema], schema)
     foreign_keys = [
         key
-        for (_, name), found in inspector.get_multi_foreign_keys(filter_names=names).items()
-        for reflected in (found if name in tables else ())
-        if (key := _foreign_key(connection, str(name), reflected, tables)) is not None
+        for schema, names in places.items()
+        for (_, name), found in inspector.get_multi_foreign_keys(schema=schema, filter_names=names).items()
+        for reflected in (found if full_name(str(name), schema) in tables else ())
+        if (key := _foreign_key(connection, full_name(str(name), schema), reflected, tables)) is not None
     ]
     outside = []
     for hidden in () if sqlite else catalog.hidden_keys(connection):
-        if hidden.in_sight and hidden.table in tables and hidden.to in tables:
-            foreign_keys.append(ForeignKey(hidden.table, hidden.to, hidden.on, hidden.acts, hidden.name))
-        elif not hidden.in_sight:
-            table = f"{hidden.schema}.{hidden.table}"
-            outside.append(ForeignKey(table, hidden.to, hidden.on, hidden.acts, hidden.name))
+        key = ForeignKey(hidden.table, hidden.to, hidden.on, hidden.acts, hidden.name)
+        if hidden.table not in tables and hidden.to in tables:
+            outside.append(key)
+        elif hidden.partitioned and hidden.to in tables:
+            foreign_keys.append(key)
     return LiveSchema(
         connection.dialect.name,
         tables,
@@ -162,10 +207,18 @@ def _read(connection: Connection, inspector: Inspector) -> LiveSchema:
     )
 
 
-def _tables(connection: Connection, inspector: Inspector, names: list[str]) -> dict[str, LiveTable]:
-    columns = inspector.get_multi_columns(filter_names=names)
-    keys = inspector.get_multi_pk_constraint(filter_names=names)
-    constraints = inspector.get_multi_unique_constraints(filter_names=names)
+def full_name(table: str, schema: str | None) -> str:
+    """As the map calls it."""
+    return f"{schema}.{table}" if schema else table
+
+
+def _tables(
+    connection: Connection, inspector: Inspector, names: list[str], schema: str | None
+) -> dict[str, LiveTable]:
+    columns = inspector.get_multi_columns(schema=schema, filter_names=names)
+    keys = inspector.get_multi_pk_constraint(schema=schema, filter_names=names)
+    constraints = inspector.get_multi_unique_constraints(schema=schema, filter_names=names)
+    checks = inspector.get_multi_check_constraints(schema=schema, filter_names=names)
     expressions: list[tuple[str, str]] = []
     if connection.dialect.name == "sqlite":
         # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
@@ -175,15 +228,16 @@ def _tables(connection: Connection, inspector: Inspector, names: list[str]) -> d
         collations = catalog.sqlite_collations(connection, named)
         expressions = catalog.sqlite_expression_uniques(connection)
     else:
-        indexes = inspector.get_multi_indexes(filter_names=names)
+        indexes = inspector.get_multi_indexes(schema=schema, filter_names=names)
         hidden = catalog.partitions(connection)
         collations = catalog.postgres_collations(connection)
     tables = {}
     for place in sorted(columns, key=str):
-        name = str(place[1])
+        name = full_name(str(place[1]), schema)
         if name in hidden:
             continue
-        primary = frozenset(keys[place]["constrained_columns"])
+        ordered = tuple(keys[place]["constrained_columns"])
+        primary = frozenset(ordered)
         live = {
             each["name"]: _column(each, primary, collations.get((name, each["name"])))
             for each in columns[place]
@@ -193,13 +247,30 @@ def _tables(connection: Connection, inspector: Inspector, names: list[str]) -> d
         uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
         uniques += [Unique(mentioned(sql, live), whole=False) for table, sql in expressions if table == name]
         uniques += _through_generated(uniques, columns[place])
-        tables[name] = LiveTable(name, live, tuple(dict.fromkeys(uniques)))
+        told = tuple(
+            Check(each["name"] or "", each["sqltext"], mentioned(each["sqltext"], live))
+            for each in checks.get(place, ())
+        )
+        found = [LiveIndex(ordered), *(_index(each) for each in (*constraints[place], *indexes[place]))]
+        tables[name] = LiveTable(
+            name, live, tuple(dict.fromkeys(uniques)), ordered, schema, told, tuple(dict.fromkeys(found))
+        )
     return tables
+
+
+def _index(reflected: Mapping[str, Any]) -> LiveIndex:
+    options = reflected.get("dialect_options", {})
+    # Up to the first expression: what is behind it finds nothing by itself.
+    columns = tuple(takewhile(lambda name: name is not None, reflected["column_names"]))
+    partial = any(name.endswith("_where") for name in options)
+    return LiveIndex(columns if options.get("postgresql_using", "btree") in _FINDING else (), partial)
 
 
 def _column(reflected: Mapping[str, Any], primary: frozenset[str], collation: str | None) -> LiveColumn:
     kind, nullable = reflected["type"], reflected["nullable"]
-    if isinstance(kind, DOMAIN):
+    domain = kind if isinstance(kind, DOMAIN) else None
+    # One domain may stand for another.
+    while isinstance(kind, DOMAIN):
         nullable = nullable and not kind.not_null
         kind = kind.data_type
     always = reflected.get("identity", {}).get("always", False)
@@ -211,6 +282,8 @@ def _column(reflected: Mapping[str, Any], primary: frozenset[str], collation: st
         generated=always or "computed" in reflected,
         # The type itself takes large and small letters for the same.
         collation="citext" if isinstance(kind, CITEXT) else collation,
+        computed="computed" in reflected,
+        domain=domain,
     )
 
 
@@ -257,10 +330,11 @@ def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str,
 def _foreign_key(
     connection: Connection, table: str, reflected: Mapping[str, Any], tables: Mapping[str, LiveTable]
 ) -> ForeignKey | None:
-    """None if it leads to another schema, to nowhere, or to effaced's own tables."""
+    """None if it leads to a schema that is not looked at, to nowhere, or to effaced's own tables."""
     sqlite = connection.dialect.name == "sqlite"
-    to = _as_declared(reflected["referred_table"], tables, loosely=sqlite)
-    if reflected["referred_schema"] is not None or to is None:
+    target = full_name(reflected["referred_table"], reflected["referred_schema"])
+    to = _as_declared(target, tables, loosely=sqlite)
+    if to is None:
         return None
     pairs = [
         (own, _as_declared(other, tables[to].columns, loosely=sqlite) or other)

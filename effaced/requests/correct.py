@@ -15,6 +15,7 @@ from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestSuperseded
 from effaced.crypto import Keyring
+from effaced.datamap.bulk import limited_to
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.subject import Subject, read_subject, subject_query
@@ -98,15 +99,18 @@ class Person:
     subject: Subject | None
     has_corrections: bool
     """Whether requests or calls of theirs that correct something may still be open."""
+    has_many_rows: bool = False
 
 
-def look_at(session: Session, keyring: Keyring, plan: ErasurePlan, subject_id: str) -> Person:
+def look_at(
+    session: Session, keyring: Keyring, plan: ErasurePlan, subject_id: str, at_most: int | None = None
+) -> Person:
     """Read the person, in one round trip, with everybody else who executes for them kept out until the end.
 
     The next one to execute a request of this person sees what this one did.
     """
     # Under every key of the ring: a rotation makes nobody a stranger.
-    keys = keyring.fingerprints(subject_id, purpose="subject")
+    keys = keyring.fingerprints(plan.hashed(subject_id), purpose="subject")
     names = [each.hmac for each in keys]
     values = plan.key.values(subject_id)
     with Together(session) as batch:
@@ -115,10 +119,14 @@ def look_at(session: Session, keyring: Keyring, plan: ErasurePlan, subject_id: s
             numbers = sorted(int.from_bytes(bytes.fromhex(name)[:8], signed=True) for name in names)
             batch.run(_LOCK, {"numbers": numbers})
         subject = batch.run(subject_query(plan), values) if values is not None else None
+        many = None
+        if at_most is not None and values is not None and plan.many is not None:
+            many = batch.run(plan.many, values | limited_to(at_most + 1))
         theirs = {f"hmac_{place}": name for place, name in enumerate(names)}
         entries, requests = (batch.run(each, theirs) for each in _open_corrections(len(names)))
     row = subject.rows[0] if subject and subject.rows else None
-    return Person(keys, read_subject(plan, row), bool(entries.rows or requests.rows))
+    crowded = many is not None and at_most is not None and max(many.rows[0]) > at_most
+    return Person(keys, read_subject(plan, row), bool(entries.rows or requests.rows), crowded)
 
 
 _LOCK = text("SELECT pg_advisory_xact_lock(number) FROM unnest(CAST(:numbers AS bigint[])) AS number")

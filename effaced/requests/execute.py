@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import OperationalError
@@ -22,11 +23,15 @@ from effaced.audit.events import (
     LocalExecutionFailed,
     LocalRectificationExecuted,
     LocalTableErased,
+    LocalVerified,
+    TextScrubbed,
 )
 from effaced.crypto import Keyring
 from effaced.datamap.erase import erase_and_look
+from effaced.datamap.model import Retained
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.rectify import rectify
+from effaced.datamap.retention import Kept, plan_retention
 from effaced.db import Database
 from effaced.deadletters.record import (
     SUPERSEDED,
@@ -57,13 +62,16 @@ from effaced.requests.correct import (
     overtaken_fields,
     told_to,
 )
+from effaced.requests.retention import register
 from effaced.requests.subject import SealedSubject, open_corrections, unseal_subject
 from effaced.requests.tables import Request, mark_running
+from effaced.requests.work_off import work_off
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.saga.settle import complete
 from effaced.together import Together
 
 _log = get_logger(__name__)
+UTC = ZoneInfo("UTC")
 _RETRIES = 5
 _RETRY_STEP = timedelta(seconds=15)
 
@@ -71,15 +79,24 @@ _RETRY_STEP = timedelta(seconds=15)
 class StillReachable(Conflict):
     """The statements went through and the data is still there: a trigger or a rule has seen to that."""
 
+    def __init__(self, tables: Iterable[str]) -> None:
+        self.tables = tuple(sorted(tables))
+        super().__init__(f"The database kept rows that it was told to change: {', '.join(self.tables)}.")
+
+
+class _ManyRows(Exception):
+    """The person has more rows than one transaction should change."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What was done in the own database, and what is left to do elsewhere."""
 
     operation: OutboxOperation
-    event: Event
+    events: tuple[Event, ...]
     calls: list[Call]
     overtaken: Superseded
+    kept: list[Kept] = field(default_factory=list)
 
 
 class Executor:
@@ -91,15 +108,23 @@ class Executor:
         keyring: Keyring,
         plan: ErasurePlan,
         registry: ResolverRegistry,
+        *,
+        batch_rows: int = 20_000,
+        zone: ZoneInfo = UTC,
     ) -> None:
         self._db = database
+        self.batch_rows = batch_rows
         self.keyring = keyring
         self.plan = plan
         self._registry = registry
+        self.retention = plan_retention(plan, zone)
 
     def execute_now(self, request_id: UUID) -> bool:
-        """Execute one approved request in a transaction of its own; whether it is done."""
-        return self._next(Request.id == request_id) is True
+        """Execute one approved request in a transaction of its own; whether it is done.
+
+        What would take long is left to `execute_due`: somebody is waiting for this.
+        """
+        return self._next(Request.id == request_id, waited_for=True) is True
 
     def execute_due(self, *, limit: int = 100) -> int:
         """Execute what is approved and due, one transaction each; how many were tried."""
@@ -112,22 +137,27 @@ class Executor:
         """A transaction on the database in which this executes."""
         return self._db.begin()
 
-    def _next(self, *conditions: ColumnElement[bool]) -> bool | None:
+    def _next(self, *conditions: ColumnElement[bool], waited_for: bool = False) -> bool | None:
         """Execute the next due request; None if there is none."""
         due = select(Request).where(
             Request.status == RequestStatus.APPROVED, Request.execute_at <= clock.now(), *conditions
         )
         tried: UUID | None = None
         try:
-            with self._db.begin() as session:
-                request = session.scalars(
-                    due.order_by(Request.execute_at).limit(1).with_for_update(skip_locked=True)
-                ).first()
-                if request is None:
-                    return None
-                tried = request.id
-                self.carry_out(session, request)
-                return True
+            try:
+                with self._db.begin() as session:
+                    request = session.scalars(
+                        due.order_by(Request.execute_at).limit(1).with_for_update(skip_locked=True)
+                    ).first()
+                    if request is None:
+                        return None
+                    tried = request.id
+                    self.carry_out(session, request, at_most=self.batch_rows)
+                    return True
+            except _ManyRows:
+                if waited_for or tried is None:
+                    return False
+            return work_off(self, tried) and self._finish(tried)
         except Exception as error:
             # All of it is undone. Unless that is written down, this request would be the next one for ever,
             # and nobody behind it would have a turn.
@@ -139,24 +169,40 @@ class Executor:
                     self._failed(session, request, error)
             return False
 
-    def carry_out(self, session: Session, request: Request) -> None:
+    def _finish(self, request_id: UUID) -> bool:
+        with self._db.begin() as session:
+            request = session.get(Request, request_id, with_for_update=True)
+            if request is None or request.status is not RequestStatus.APPROVED:
+                return False
+            self.carry_out(session, request)
+            return True
+
+    def carry_out(self, session: Session, request: Request, *, at_most: int | None = None) -> None:
         """Execute within the caller's transaction; what goes wrong is the caller's to roll back.
 
-        Four round trips, however many systems and rows there are: see `effaced bench erase`.
+        With `at_most`, not if a table has more rows of the person than that. Four round trips, however many
+        systems and rows there are: see `effaced bench erase`.
         """
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer knows its subject.")
-        person = look_at(session, self.keyring, self.plan, sealed.subject_id)
-        if request.kind is RequestKind.RECTIFICATION:
-            if erasure := erased_since(session, self.plan, person.keys, request.received_at):
+        plan = self.plan.named(request.subject_type)
+        erases = request.kind is RequestKind.ERASURE
+        person = look_at(session, self.keyring, plan, sealed.subject_id, at_most if erases else None)
+        if person.has_many_rows:
+            raise _ManyRows
+        if erases:
+            done = self._erase(session, plan, request, sealed, person)
+        else:
+            if erasure := erased_since(session, plan, person.keys, request.received_at):
                 close_as_superseded(session, request, erasure)
                 return
-            done = self._rectify(session, request, sealed, person)
-        else:
-            done = self._erase(session, request, sealed, person)
+            done = self._rectify(session, plan, request, sealed, person)
         with Together(session):
-            append(session, [Record(done.event, request_id=request.id, subject=request.subject)])
+            append(
+                session,
+                [Record(each, request_id=request.id, subject=request.subject) for each in done.events],
+            )
             enqueue(
                 session,
                 self.keyring,
@@ -167,6 +213,9 @@ class Executor:
                 not_before=done.overtaken.not_before,
             )
             mark_running(session, request)
+            if done.operation is OutboxOperation.ERASE:
+                hashed = self.plan.data_map.hash
+                register(session, self.keyring, request, sealed.subject_id, person.keys, done.kept, hashed)
             record_execution_recovery(session, request.id)
         _close_overtaken(session, done.overtaken)
         if not done.calls:
@@ -174,7 +223,9 @@ class Executor:
             complete(session, finished, {request.id: request.subject}, complete_operations)
             session.refresh(request)
 
-    def _erase(self, session: Session, request: Request, sealed: SealedSubject, person: Person) -> _Done:
+    def _erase(
+        self, session: Session, plan: ErasurePlan, request: Request, sealed: SealedSubject, person: Person
+    ) -> _Done:
         # Read before the erasure, since that takes the references away. Where the person's row has gone
         # since the request came in, what was known then still tells whom to call.
         refs = person.subject.refs if person.subject else sealed.refs
@@ -182,9 +233,12 @@ class Executor:
         if person.has_corrections:
             cancel_open_corrections(session, person.keys, by=request)
             overtaken = supersede_corrections(session, self.keyring, person.keys, by=request.id)
-        effects, left = erase_and_look(session, self.plan, sealed.subject_id)
-        if left:
-            raise StillReachable(f"The database kept rows that it was told to change: {', '.join(left)}.")
+        keeps = list(self.retention.named(request.subject_type).keeps.values())
+        erased = erase_and_look(session, plan, sealed.subject_id, (each.look for each in keeps))
+        if erased.left:
+            raise StillReachable(erased.left)
+        kept = {each.table: each.kept(row) for each, row in zip(keeps, erased.answers, strict=True)}
+        before = request.worked_off or {}
         calls = [
             Call(each.name, ref, after=each.after)
             for each in self._registry
@@ -193,27 +247,39 @@ class Executor:
         ]
         called = {call.resolver for call in calls}
         event = LocalErasureExecuted(
-            datamap_hash=self.plan.data_map.hash,
+            datamap_hash=plan.data_map.hash,
             tables=tuple(
-                LocalTableErased(table=effect.table, action=effect.action, rows=effect.rows)
-                for effect in effects
+                LocalTableErased(
+                    table=effect.table,
+                    action=effect.action,
+                    rows=effect.rows + before.get(effect.label, [0])[0],
+                )
+                for effect in erased.effects
             ),
             retained=tuple(
-                CellRetained(table=effect.table, column=kept.column, basis=kept.basis, until=kept.until)
-                for effect in effects
-                for kept in effect.retained
+                _retained(effect.table, cell, kept.get(effect.table))
+                for effect in erased.effects
+                for cell in effect.retained
+            ),
+            scrubbed=tuple(
+                TextScrubbed(table=effect.table, column=column, rows=rows)
+                for effect in erased.effects
+                for column, rows in effect.scrubbed.items()
             ),
             external_calls=len(calls),
             without_reference=tuple(each.name for each in self._registry if each.name not in called),
         )
-        return _Done(OutboxOperation.ERASE, event, calls, overtaken)
+        verified = LocalVerified(tables=len(erased.effects))
+        return _Done(OutboxOperation.ERASE, (event, verified), calls, overtaken, list(kept.values()))
 
-    def _rectify(self, session: Session, request: Request, sealed: SealedSubject, person: Person) -> _Done:
+    def _rectify(
+        self, session: Session, plan: ErasurePlan, request: Request, sealed: SealedSubject, person: Person
+    ) -> _Done:
         if person.subject is None:
             raise Unavailable("The person is no longer in the own database.")
-        data_map, refs = self.plan.data_map, person.subject.refs
+        data_map, refs = plan.data_map, person.subject.refs
         corrections = open_corrections(self.keyring, request)
-        effects = rectify(session, self.plan, sealed.subject_id, corrections)
+        effects = rectify(session, plan, sealed.subject_id, corrections)
         overtaken = supersede_corrections(
             session,
             self.keyring,
@@ -231,7 +297,7 @@ class Executor:
         ]
         called = {call.resolver for call in calls}
         event = LocalRectificationExecuted(
-            datamap_hash=self.plan.data_map.hash,
+            datamap_hash=data_map.hash,
             fields=tuple(each.column for each in corrections),
             tables=tuple(
                 LocalColumnCorrected(table=each.table, columns=each.columns, rows=each.rows)
@@ -241,14 +307,16 @@ class Executor:
             without_reference=tuple(each.name for each in self._registry if each not in known),
             not_concerned=tuple(each.name for each in known if each.name not in called),
         )
-        return _Done(OutboxOperation.RECTIFY, event, calls, overtaken)
+        return _Done(OutboxOperation.RECTIFY, (event,), calls, overtaken)
 
     def _failed(self, session: Session, request: Request, error: Exception) -> None:
         name = type(error).__name__
         _log.error("local_execution_failed", request=request.ref, error=name)
         request.execute_attempts += 1
         about = {"request_id": request.id, "subject": request.subject}
-        append_one(session, LocalExecutionFailed(error=name, attempts=request.execute_attempts), **about)
+        tables = error.tables if isinstance(error, StillReachable) else ()
+        failed = LocalExecutionFailed(error=name, attempts=request.execute_attempts, tables=tables)
+        append_one(session, failed, **about)
         # A lock that was not given in time or a server that went away may well be fine in a moment.
         if isinstance(error, OperationalError) and request.execute_attempts < _RETRIES:
             request.execute_at = clock.now() + _RETRY_STEP * request.execute_attempts
@@ -261,6 +329,7 @@ class Executor:
             error=name,
             code="local_execution",
             attempts=request.execute_attempts,
+            tables=tables,
         )
         session.flush()
         record_failures(session, [failure])
@@ -270,6 +339,17 @@ def _every(former: Iterable[SubjectRef], kind: str, refs: Mapping[str, str]) -> 
     """All references in question, each once."""
     now = [SubjectRef(kind, refs[kind])] if kind in refs else []
     return list(dict.fromkeys([*former, *now]))
+
+
+def _retained(table: str, cell: Retained, kept: Kept | None) -> CellRetained:
+    first = kept.by_rule.get(cell.until) if kept and cell.until else None
+    return CellRetained(
+        table=table,
+        column=cell.column,
+        basis=cell.basis,
+        until=cell.until,
+        first_due=first.isoformat() if first else None,
+    )
 
 
 def _as_known(overtaken: Superseded, each: Registered, refs: Mapping[str, str]) -> list[SubjectRef]:

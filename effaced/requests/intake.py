@@ -60,6 +60,7 @@ def receive(
     *,
     kind: RequestKind,
     subject_id: str,
+    subject_type: str | None = None,
     api_key: ApiKey | None,
     entered_by: UUID | None = None,
     corrections: Sequence[Correction] = (),
@@ -70,6 +71,7 @@ def receive(
 ) -> Intake:
     """Take a request in. Refuses an unknown person, and corrections that can't be made.
 
+    `subject_type` says of which kind of people the person is, where the map has several.
     One erasure is open per person: a second one is answered with the first. `retry` are the fields of the
     retry policy that differ for this request's calls.
     """
@@ -78,10 +80,11 @@ def receive(
     if bool(corrections) != (kind is RequestKind.RECTIFICATION):
         said = "goes with a rectification only" if corrections else "is missing: what is to be corrected?"
         raise Refused("The request is not as it must be.", problems=[Problem("corrections", said)])
+    plan = plan.named(subject_type)
     subject = find_subject(session, plan, subject_id)
     actor = f"api_key:{api_key.id}" if api_key else f"officer:{entered_by}" if entered_by else SYSTEM
     # Somebody whose row is gone already may still be being erased elsewhere: that request answers.
-    keys = keyring.fingerprints(subject.subject_id if subject else subject_id, purpose="subject")
+    keys = keyring.fingerprints(plan.hashed(subject.subject_id if subject else subject_id), purpose="subject")
     already = _open_erasure(session, keys) if kind is RequestKind.ERASURE else None
     if already is not None:
         append_one(session, RequestRepeated(), actor=actor, request_id=already.id, subject=already.subject)
@@ -106,6 +109,7 @@ def receive(
         status=RequestStatus.REVIEW if approvals else RequestStatus.APPROVED,
         api_key_id=api_key.id if api_key else None,
         entered_by=entered_by,
+        subject_type=subject_type,
         subject_key_id=keys[0].key_id,
         subject_hmac=keys[0].hmac,
         subject_sealed=seal_subject(keyring, request_id, subject.subject_id, subject.refs),

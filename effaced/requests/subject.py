@@ -31,7 +31,12 @@ def unseal_subject(keyring: Keyring, request: Request) -> SealedSubject | None:
     """The person, or None once the request is closed."""
     if request.subject_sealed is None:
         return None
-    content = json.loads(keyring.open(request.subject_sealed, purpose="subject", context=str(request.id)))
+    return open_sealed(keyring, request.subject_sealed, request.id)
+
+
+def open_sealed(keyring: Keyring, sealed: bytes, context: UUID) -> SealedSubject:
+    """What `seal_subject` made for the row of that id."""
+    content = json.loads(keyring.open(sealed, purpose="subject", context=str(context)))
     return SealedSubject(content["id"], content["refs"])
 
 

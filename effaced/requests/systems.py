@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -14,6 +15,7 @@ from effaced.audit.notes import read_notes
 from effaced.crypto import Keyring
 from effaced.deadletters.read import DeadLetterFilter, count_by_resolver
 from effaced.model import OutboxStatus
+from effaced.outbox.absences import Alarm, raised
 from effaced.outbox.due import counts_by_resolver
 from effaced.outbox.flow import ALL, Pause, pauses
 from effaced.resolvers.manual import KIND as MANUAL
@@ -45,6 +47,7 @@ class System:
     parked: int
     abandoned: int
     paused: Paused | None
+    absences: Alarm | None = None
 
     @property
     def kind(self) -> str:
@@ -59,7 +62,7 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
     """All resolvers that are configured, then those that only the database knows, each with its counts."""
     counts = Counter(counts_by_resolver(session, _OPEN))
     letters = count_by_resolver(session, DeadLetterFilter())
-    paused = all_paused(session, keyring)
+    paused, alarms = all_paused(session, keyring), raised(session)
     configured = {each.name: each for each in registry}
     others = {name for name, _ in counts} | letters.keys() | paused.keys() - {ALL}
     return [
@@ -71,6 +74,7 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
             parked=counts[name, OutboxStatus.SCHEDULED],
             abandoned=letters.get(name, 0),
             paused=paused.get(name),
+            absences=alarms.get(name),
         )
         for name in [*configured, *sorted(others - configured.keys())]
     ]
@@ -82,6 +86,12 @@ def all_paused(session: Session, keyring: Keyring) -> dict[str, Paused]:
     names = names_of(session, [each.by for each in found.values()])
     reasons = read_notes(session, keyring, [each.note_id for each in found.values() if each.note_id])
     return {name: _told(each, names, reasons) for name, each in found.items()}
+
+
+def knowing(registry: ResolverRegistry, refs: Collection[str]) -> tuple[list[Registered], list[Registered]]:
+    """The systems that know a person with these references, and those that don't."""
+    known = [each for each in registry if each.ref in refs]
+    return known, [each for each in registry if each not in known]
 
 
 def done_by_hand(registry: ResolverRegistry) -> frozenset[str]:

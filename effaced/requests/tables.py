@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, String, text, update
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, UniqueConstraint, text, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 from sqlalchemy.orm.attributes import set_committed_value
 
@@ -49,6 +49,8 @@ class Request(Base):
     status: Mapped[RequestStatus] = mapped_column(Word(RequestStatus))
     api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey(ApiKey.__table__.c.id))
     entered_by: Mapped[UUID | None] = mapped_column(ForeignKey(Officer.__table__.c.id))
+    subject_type: Mapped[str | None] = mapped_column(String(64))
+    """Which of the map's kinds of people; None for the first."""
     subject_key_id: Mapped[str] = mapped_column(String(16))
     subject_hmac: Mapped[str] = mapped_column(String(64))
     subject_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
@@ -60,6 +62,8 @@ class Request(Base):
     due_at: Mapped[datetime] = mapped_column(UtcDateTime)
     execute_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     execute_attempts: Mapped[int] = mapped_column(default=0)
+    worked_off: Mapped[dict[str, list[int]] | None] = mapped_column(Json)
+    """Of a person with very many rows: per table those done before the execution itself, and all."""
     executed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     closed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
@@ -125,3 +129,29 @@ class IdempotentAnswer(Base):
     status_code: Mapped[int]
     answer: Mapped[dict[str, Any]] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Retention(Base):
+    """What an erasure has left in one table under `retain`, for as long as something of it is there."""
+
+    __tablename__ = "effaced_retentions"
+    __table_args__ = (
+        UniqueConstraint("request_id", "table_name"),
+        Index(
+            "ix_effaced_retentions_due", "first_due", "id", postgresql_where=_OPEN, sqlite_where=_OPEN
+        ),
+        Index("ix_effaced_retentions_looked", "looked_at", postgresql_where=_OPEN, sqlite_where=_OPEN),
+    )  # fmt: skip
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    request_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_requests.id"))
+    table_name: Mapped[str] = mapped_column(String(255))
+    subject_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    datamap_hash: Mapped[str] = mapped_column(String(64))
+    rows: Mapped[int]
+    undated: Mapped[int]
+    first_due: Mapped[date | None]
+    error: Mapped[str | None] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    looked_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    closed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

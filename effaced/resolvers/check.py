@@ -1,5 +1,6 @@
 """Trying a configuration out without deleting anything.
 
+A system that can be looked at as a whole is: what does not fit is told, all of it.
 A mistyped path answers 404 to everybody, and where 404 is declared to mean "gone" it would certify
 everybody as erased. So the read-back is asked for somebody who must be there and for nobody.
 """
@@ -14,7 +15,13 @@ from enum import StrEnum
 
 from effaced.errors import ResolverError
 from effaced.model import SubjectRef, new_id
-from effaced.resolvers.protocols import CredentialsRefused, TransientFailure, VerifyingResolver
+from effaced.resolvers import sql
+from effaced.resolvers.protocols import (
+    CredentialsRefused,
+    InspectingResolver,
+    TransientFailure,
+    VerifyingResolver,
+)
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
 
@@ -45,6 +52,8 @@ async def check_all(registry: ResolverRegistry, names: Iterable[str] = ()) -> li
 async def check(registered: Registered) -> Checked:
     """Look for the canary, which must be there, and for a made-up reference, which must not."""
     resolver, canary = registered.resolver, registered.canary
+    if isinstance(resolver, InspectingResolver) and (trouble := await _trouble(registered, resolver)):
+        return Checked(registered.name, Finding.PROBLEM, trouble)
     if not isinstance(resolver, VerifyingResolver):
         return Checked(
             registered.name,
@@ -56,15 +65,17 @@ async def check(registered: Registered) -> Checked:
             if await _absent(registered, resolver, canary):
                 return Checked(registered.name, Finding.PROBLEM, _CANARY_ABSENT)
         except Exception as error:
-            return Checked(registered.name, Finding.PROBLEM, f"The canary: {_explain(error)}")
+            return Checked(registered.name, Finding.PROBLEM, f"The canary: {_explain(error, registered)}")
     try:
         if not await _absent(registered, resolver, made_up(canary)):
             return Checked(registered.name, Finding.PROBLEM, _NOBODY_PRESENT)
     except ResolverError as error:
         # Some systems refuse references that don't look like theirs. That tells nothing about people.
-        return Checked(registered.name, Finding.UNSURE, f"A made-up reference: {_explain(error)}")
+        said = f"A made-up reference: {_explain(error, registered)}"
+        return Checked(registered.name, Finding.UNSURE, said)
     except Exception as error:
-        return Checked(registered.name, Finding.PROBLEM, f"A made-up reference: {_explain(error)}")
+        said = f"A made-up reference: {_explain(error, registered)}"
+        return Checked(registered.name, Finding.PROBLEM, said)
     if canary is None:
         return Checked(registered.name, Finding.UNSURE, _NO_CANARY)
     return Checked(registered.name, Finding.OK, "The canary is there, a made-up reference is not.")
@@ -81,11 +92,26 @@ async def _absent(registered: Registered, resolver: VerifyingResolver, value: st
         return await resolver.verify_absent(SubjectRef(registered.ref, value), key=new_id())
 
 
-def _explain(error: Exception) -> str:
+async def _trouble(registered: Registered, resolver: InspectingResolver) -> str | None:
+    """All that does not fit, a line each."""
+    try:
+        async with asyncio.timeout(registered.limits.timeout.total_seconds()):
+            problems = await resolver.find_problems()
+    except Exception as error:
+        return f"Looking at it: {_explain(error, registered)}"
+    return "\n".join(["It does not fit:", *map(str, problems)]) if problems else None
+
+
+def _explain(error: Exception, registered: Registered) -> str:
+    is_sql = registered.kind == sql.KIND
     if isinstance(error, CredentialsRefused):
-        return f"the system refused our credentials ({error.code}); look at `auth`."
+        where = "`url`, and at what its user may do" if is_sql else "`auth`"
+        return f"the system refused our credentials ({error.code}); look at {where}."
     if isinstance(error, TransientFailure):
-        return f"no useful answer ({error.code}); is `base_url` right and the system up?"
+        where = "url" if is_sql else "base_url"
+        return f"no useful answer ({error.code}); is `{where}` right and the system up?"
+    if isinstance(error, ResolverError) and is_sql:
+        return f"the database was asked in vain ({error.code})."
     if isinstance(error, ResolverError):
         return f"the answer ({error.code}) is neither under verify.absent nor under verify.present."
     if isinstance(error, TimeoutError):

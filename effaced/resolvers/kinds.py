@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from effaced.errors import ConfigurationError
-from effaced.resolvers import http, manual, noop
+from effaced.resolvers import http, manual, noop, sql
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
 from effaced.resolvers.settings import suggest
 
@@ -22,7 +22,10 @@ _BUILT_IN: dict[str, Factory] = {
     "http": http.from_config,
     manual.KIND: manual.from_config,
     "noop": noop.from_config,
+    sql.KIND: sql.from_config,
 }
+# Keys that name a file: it is looked for beside resolvers.yaml.
+PATHS: dict[str, frozenset[str]] = {sql.KIND: frozenset({"map"})}
 
 
 def find_kind(kind: str) -> Factory:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from effaced.blocks import Reading
 from effaced.errors import ConfigurationError, Problem
-from effaced.resolvers.kinds import find_kind
+from effaced.resolvers.kinds import PATHS, find_kind
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.resolvers.settings import Common, problems_of, suggest, validate
@@ -95,6 +95,8 @@ class _Reading(Reading):
         except ConfigurationError as error:
             self.complain((*place, "kind"), error.message)
             return None
+        beside = self.file.path.parent
+        own |= {key: str(beside / own[key]) for key in PATHS.get(kind, ()) if isinstance(own.get(key), str)}
         try:
             resolver: object = factory(name, own, limits)
         except ConfigurationError as error:

@@ -17,15 +17,16 @@ from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
-from effaced.errors import EffacedError, ResolverError
+from effaced.errors import EffacedError, Problem, ResolverError
 from effaced.model import Correction, SubjectRef
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The data was there and is gone now."""
+    """The data was there and is gone now. `retained` is on which basis a part of it stays, a short code."""
 
     status_code: int | None = field(default=None, compare=False)
+    retained: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,13 @@ class VerifyingResolver(Protocol):
     """Can look whether the person is really gone. True means absent."""
 
     async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool: ...
+
+
+@runtime_checkable
+class InspectingResolver(Protocol):
+    """Can look whether system and configuration fit, with nobody in mind; changes nothing."""
+
+    async def find_problems(self) -> Sequence[Problem]: ...
 
 
 @dataclass(frozen=True, slots=True)

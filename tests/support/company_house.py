@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+from forked import Forked
 from redis import Redis
 from sqlalchemy import func, select
 
@@ -37,6 +38,7 @@ from effaced.runtime import Runtime
 
 PASSWORD = "a-long-enough-password"
 PATIENCE = 60.0
+Process = Forked | subprocess.Popen[bytes]
 
 
 def eventually(holds: Callable[[], object], what: str) -> None:
@@ -59,19 +61,17 @@ class Company:
     people: list[int]
     token: str = ""
     environ: dict[str, str] = field(default_factory=dict)
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    afresh: bool = False
+    processes: list[Process] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.db = Database(self.database_url)
 
     # --- processes ---
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{arguments[0]}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "effaced", *arguments],
-                env=self.environ, cwd=self.folder, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+    def start(self, *arguments: str) -> Process:
+        log = self.folder / f"{arguments[0]}.log"
+        process = (_exec if self.afresh else Forked)(arguments, self.environ, self.folder, log)
         self.processes.append(process)
         return process
 
@@ -82,14 +82,16 @@ class Company:
         eventually(lambda: _answers(f"{self.address}/readyz"), "the web process to be ready")
         return self.address
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def kill(self, process: Process) -> None:
         """As the kernel does it when memory runs out: no warning, children included."""
         for pid in (*descendants(process.pid), process.pid):
             os.kill(pid, signal.SIGKILL)
         process.wait(10)
 
     def log(self, name: str) -> str:
-        return (self.folder / f"{name}.log").read_text()
+        """What it has written; nothing if it has not begun."""
+        path = self.folder / f"{name}.log"
+        return path.read_text() if path.exists() else ""
 
     def close(self) -> None:
         for process in self.processes:
@@ -166,8 +168,8 @@ class Company:
             keys = sorted(redis.keys("rq:*"))
             lines += [f"queue: {redis.lrange('rq:queue:effaced', 0, -1)}", f"keys: {keys[:40]}"]
         lines += [
-            f"{process.args[3:]}: pid {process.pid}, exit {process.poll()}" for process in self.processes[-4:]
-        ]  # type: ignore[index]
+            f"{process.args}: pid {process.pid}, exit {process.poll()}" for process in self.processes[-4:]
+        ]
         lines += [
             f"--- {path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.folder.glob("*.log"))
         ]
@@ -207,8 +209,13 @@ class Company:
 
 
 @contextmanager
-def company(database_url: str, redis_url: str, folder: Path, **settings: object) -> Iterator[Company]:
-    """A company of forty people whose requests need no approval, ready to be asked to forget them."""
+def company(
+    database_url: str, redis_url: str, folder: Path, *, afresh: bool = False, **settings: object
+) -> Iterator[Company]:
+    """A company of forty people whose requests need no approval, ready to be asked to forget them.
+
+    `afresh` starts every process as a shell would, from nothing.
+    """
     with ExitStack() as stack:
         vendors = stack.enter_context(Vendors())
         database = Database(database_url)
@@ -250,9 +257,20 @@ def company(database_url: str, redis_url: str, folder: Path, **settings: object)
             [each["id"] for each in people if each["id"] % 4 == 0],
             token,
             environ,
+            afresh,
         )
         stack.callback(made.close)
         yield made
+
+
+def _exec(
+    arguments: tuple[str, ...], environ: dict[str, str], folder: Path, log: Path
+) -> subprocess.Popen[bytes]:
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "effaced", *arguments],
+            env=environ, cwd=folder, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
 
 
 def _answers(url: str) -> bool:

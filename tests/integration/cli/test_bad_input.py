@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 from click.testing import CliRunner
 
@@ -41,10 +42,7 @@ class Shell:
         self, *arguments: str, typed: str = "", **environ: str | None
     ) -> subprocess.CompletedProcess[str]:
         chosen = {name: value for name, value in (self.environ | environ).items() if value is not None}
-        return subprocess.run(
-            [sys.executable, "-m", "effaced", *arguments],
-            env=chosen, cwd=self.folder, input=typed, capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+        return forked.run(*arguments, environ=chosen, folder=self.folder, typed=typed)
 
 
 @pytest.fixture

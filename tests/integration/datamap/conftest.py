@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
+from effaced.crypto import Keyring
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
@@ -38,8 +39,8 @@ class Company:
         path.write_text(dedent(yaml), encoding="utf-8")
         return load_map(path)
 
-    def plan(self, yaml: str) -> ErasurePlan:
-        return plan_erasure(self.session.connection(), self.map(yaml))
+    def plan(self, yaml: str, keyring: Keyring | None = None) -> ErasurePlan:
+        return plan_erasure(self.session.connection(), self.map(yaml), keyring)
 
     @contextmanager
     def statements(self) -> Iterator[list[str]]:

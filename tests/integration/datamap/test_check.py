@@ -83,7 +83,8 @@ def test_all_problems_are_told_at_once_each_with_line_table_and_column(company):
         "datamap.yaml:12: people.born: random_unique needs a text column; this one is date",
         "datamap.yaml:13: people.shoe: the table has no such column",
         "datamap.yaml:15: notes.link: notes has no column 'persn'; did you mean 'person'?",
-        "datamap.yaml:18: logs.link: logs.person is text but people.id is number, so they never match",
+        "datamap.yaml:18: logs.link: logs.person is text but people.id is number, so they never match;"
+        " with 'as: text' they are compared as texts",
         "datamap.yaml:20: orders: the database has no such table",
         "datamap.yaml:23: product: the database has no such table",
     ]
@@ -127,12 +128,12 @@ def test_a_plan_is_refused_with_the_same_problems(company):
         (
             "date UNIQUE",
             "{anonymise: truncated_date}",
-            "the column is UNIQUE, and truncated_date can repeat; use random_unique",
+            "the column is UNIQUE, and truncated_date can repeat; use null",
         ),
         (
             "integer GENERATED ALWAYS AS (id + 1) STORED",
             "delete",
-            "the database generates this column, so nothing can be written to it",
+            "the database generates this column, so nothing can be written to it; derived says so",
         ),
     ],
 )
@@ -274,14 +275,17 @@ def test_a_circle_of_links_is_refused_with_its_path(company):
     ]
 
 
-def test_a_table_that_links_to_itself_is_a_circle(company):
+def test_a_table_that_links_only_to_itself_leads_to_nobody(company):
     company.run(
         "CREATE TABLE people (id integer PRIMARY KEY)", "CREATE TABLE a (id integer PRIMARY KEY, x integer)"
     )
     tables = """
   people: {columns: {id: delete}}
-  a: {link: [{to: people, on: {x: id}}, {to: a, on: {x: id}}], columns: {id: delete, x: delete}}"""
-    assert messages(company, tables) == ["a.link: the links run in a circle: a -> a"]
+  a: {link: {to: a, on: {x: id}}, columns: {id: delete, x: delete}}"""
+    assert messages(company, tables) == [
+        "a.link: it leads to itself only; add the link that leads to a person",
+        "a: no link leads from it to people",
+    ]
 
 
 def test_a_kept_child_under_a_deleted_parent_is_refused(company):
@@ -347,7 +351,9 @@ def test_a_foreign_key_beside_the_link_is_named(company):
   tickets: {link: {to: people, on: {opened_by: id}}, columns: {opened_by: delete, solved_by: delete}}"""
     assert messages(company, tables) == [
         "tickets: its foreign key tickets(solved_by) -> people(id) points at rows of people that the map"
-        " deletes, from rows that no link reaches; add the link {to: people, on: {solved_by: id}}"
+        " deletes, from rows that no link reaches; add the link {to: people, on: {solved_by: id}}, or, if"
+        " they are not the person's: add to tickets the mentions {to: people, on: {solved_by: id},"
+        " columns: {solved_by: {anonymise: null}}}"
     ]
     both = tables.replace(
         "{to: people, on: {opened_by: id}}",
@@ -376,24 +382,39 @@ def test_a_foreign_key_hurts_nobody_while_its_target_stays(company):
     assert messages(company, tables) == []
 
 
-def test_pointers_in_a_circle_are_refused_with_their_path(company):
+def _homes(company, *, nullable: bool = True) -> str:
+    """People who point at a home of their own, which points back."""
+    rule = "" if nullable else " NOT NULL"
     company.run(
-        "CREATE TABLE people (id integer PRIMARY KEY, home integer)",
-        "CREATE TABLE homes (id integer PRIMARY KEY, person integer REFERENCES people)",
+        f"CREATE TABLE people (id integer PRIMARY KEY, home integer{rule})",
+        f"CREATE TABLE homes (id integer PRIMARY KEY, person integer{rule} REFERENCES people)",
     )
     if company.engine == "postgresql":
         company.run("ALTER TABLE people ADD FOREIGN KEY (home) REFERENCES homes")
     else:
         company.run(
-            "DROP TABLE people", "CREATE TABLE people (id integer PRIMARY KEY, home integer REFERENCES homes)"
+            "DROP TABLE people",
+            f"CREATE TABLE people (id integer PRIMARY KEY, home integer{rule} REFERENCES homes)",
         )
-    tables = """
+    return """
   people: {columns: {id: delete, home: delete}}
   homes: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete}}"""
-    assert messages(company, tables) == [
-        "people: its foreign key people(home) -> homes(id) points at rows of homes that the map deletes"
-        " first; the pointers run in a circle: people -> homes -> people"
+
+
+def test_a_pointer_back_into_rows_that_go_asks_what_becomes_of_other_peoples(company):
+    assert messages(company, _homes(company)) == [
+        "people: its foreign key people(home) -> homes(id) points at rows of homes that the map deletes, from"
+        " rows that are not the person's, too: add to people the mentions {to: homes, on: {home: id},"
+        " columns: {home: {anonymise: null}}}"
     ]
+
+
+def test_pointers_in_a_circle_that_can_not_be_emptied_are_refused(company):
+    tables = _homes(company, nullable=False).replace(
+        "people: {columns", "people: {mentions: {to: homes, on: {home: id}, columns: {home: delete}}, columns"
+    )
+    [first, *_] = messages(company, tables)
+    assert first == ("people.home: delete makes it NULL because the row stays, but the column is NOT NULL")
 
 
 def test_a_key_that_others_point_at_may_not_be_changed_under_them(company):
@@ -435,7 +456,8 @@ def test_a_table_that_points_at_itself_and_acts_on_its_own_is_refused(company, a
   a: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete, up: delete}}"""
     assert messages(company, tables) == [
         "a: its foreign key a(up) -> a(id) points at rows of a that the map deletes, from other people's rows"
-        " too; anonymise instead"
+        " too; anonymise instead, or say what becomes of them: add to a the mentions {to: a, on: {up: id},"
+        " columns: {up: {anonymise: null}}}"
     ]
 
 
@@ -461,9 +483,9 @@ def test_a_foreign_key_from_another_schema_into_deleted_rows_is_refused(company,
         f" REFERENCES public.people ON DELETE {action})",
     )
     assert messages(company, "  people: {columns: {id: delete}}") == [
-        "people: the foreign key payer of billing.invoices, a table outside the search path, points at rows"
-        " that the map deletes, and no link can reach its rows; add the schema to the search path and declare"
-        " the table, or keep the rows of people"
+        "people: the foreign key payer of billing.invoices, a table that is not looked at, points at rows"
+        " that the map deletes, and no link can reach its rows; name its schema under schemas and declare the"
+        " table, or keep the rows of people"
     ]
 
 
@@ -629,3 +651,12 @@ def test_a_link_from_citext_to_text_is_refused(company):
     )
     (message,) = messages(company, f"  people: {{columns: {{id: delete}}}}\n{NOTES_BY_PERSON}")
     assert message.startswith('notes.link: notes.person has the collation citext but people.id has "default"')
+
+
+def test_a_table_that_is_to_be_decided_about_stops_the_map(company):
+    company.run("CREATE TABLE people (id integer PRIMARY KEY)", "CREATE TABLE leads (mail text)")
+    tables = "  people: {columns: {id: delete}}\nreview: {leads: mail looks personal, gone: who knows}"
+    assert messages(company, tables) == [
+        "gone: the database has no such table",
+        "leads: to be decided: mail looks personal",
+    ]

@@ -45,7 +45,7 @@ def shop(company):
         "CREATE TABLE customers (id integer PRIMARY KEY, name varchar(40), email varchar(60) UNIQUE,"
         " born date, seen_at timestamp)",
         "CREATE TABLE invoices (id integer PRIMARY KEY, customer_id integer NOT NULL REFERENCES customers,"
-        " number varchar(10) NOT NULL, note text)",
+        " number varchar(10), note text)",
         "CREATE TABLE carts (id integer PRIMARY KEY, customer_id integer NOT NULL)",
         "CREATE TABLE items (cart_id integer, line integer, text text)",
         "INSERT INTO customers VALUES (1, 'Alice', 'alice@example.org', '1984-05-06', '2024-03-17 12:30:00'),"

@@ -177,7 +177,7 @@ def keeps(column: ColumnSpec) -> bool:
 
 
 def untouched(stays: bool) -> st.SearchStrategy[Any]:
-    retain = {"retain": {"basis": "tax law", "until": "2031-12-31"}}
+    retain = {"retain": {"basis": "tax law"}}
     return st.sampled_from(["not_personal", retain if stays else "delete"])
 
 

@@ -39,7 +39,12 @@ class TestApprove:
         assert office.people() == [2]
         assert [entry.resolver for entry in office.entries()] == ["crm"]
         assert office.request(request.id).status is RequestStatus.RUNNING
-        assert office.types(request.id) == ["REQUEST_RECEIVED", "REQUEST_APPROVED", "LOCAL_ERASURE_EXECUTED"]
+        assert office.types(request.id) == [
+            "REQUEST_RECEIVED",
+            "REQUEST_APPROVED",
+            "LOCAL_ERASURE_EXECUTED",
+            "LOCAL_VERIFIED",
+        ]
 
     def test_rolled_back_it_has_not_happened(self, office: Office) -> None:
         request = office.receive().request
@@ -151,7 +156,7 @@ class TestFailure:
         assert (stands.status, stands.execute_at) == (RequestStatus.APPROVED, None)
         (letter,) = office.letters()
         assert (letter.domain, letter.request_id) == (DeadLetterDomain.LOCAL_EXECUTION, request.id)
-        assert letter.failure_type == "Conflict"
+        assert letter.failure_type == "DatabaseRefusal"
 
     def test_redriven_after_the_cause_is_gone_it_succeeds_and_resolves(self, office: Office) -> None:
         request = office.receive(approvals=0).request
@@ -177,7 +182,8 @@ class TestFailure:
             else:
                 session.execute(text("CREATE RULE soft AS ON DELETE TO people DO INSTEAD NOTHING"))
         assert office.executor.execute_now(request.id) is False
-        assert [letter.failure_type for letter in office.letters()] == ["StillReachable"]
+        (letter,) = office.letters()
+        assert (letter.failure_type, letter.context["tables"]) == ("StillReachable", ["people"])
         assert office.entries() == []
 
     def test_a_constraint_that_waits_for_the_commit_holds_nobody_else_up(self, office: Office) -> None:

@@ -23,13 +23,16 @@ version: 1
 subject: {table: people, key: id}
 refs: {person: {column: id}}
 tables:
-  people: {columns: {id: delete, email: delete}}
+  people: {columns: {id: not_personal, email: {anonymise: fixed_text}}}
   orders: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete}}
   letters: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete}}
+  bills:
+    link: {to: people, on: {person: id}}
+    columns: {id: not_personal, person: {retain: {basis: tax law, until: day + 10 years}}, day: not_personal}
 """
 
 
-def test_three_tables_and_four_systems_take_at_most_five_and_one_commit(
+def test_four_tables_one_of_them_retained_and_four_systems_take_at_most_five_and_one_commit(
     migrated_postgres_url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "map.yaml").write_text(MAP)
@@ -45,7 +48,13 @@ def test_three_tables_and_four_systems_take_at_most_five_and_one_commit(
                 text(f"CREATE TABLE {name} (id serial PRIMARY KEY, person int REFERENCES people)")
             )
         session.execute(
+            text("CREATE TABLE bills (id serial PRIMARY KEY, person int REFERENCES people, day date)")
+        )
+        session.execute(
             text("INSERT INTO people SELECT n, n || '@people.example' FROM generate_series(1, 2) n")
+        )
+        session.execute(
+            text("INSERT INTO bills (person, day) SELECT n, '2020-01-01' FROM generate_series(1, 2) n")
         )
         session.execute(text("INSERT INTO orders (person) SELECT 1 FROM generate_series(1, 50)"))
         session.execute(text("INSERT INTO letters (person) SELECT 2 FROM generate_series(1, 50)"))
@@ -77,8 +86,8 @@ def test_three_tables_and_four_systems_take_at_most_five_and_one_commit(
     with direct.read() as session:
         counts = [
             session.scalar(text(f"SELECT count(*) FROM {name}"))
-            for name in ("people", "orders", "letters", "effaced_outbox")
+            for name in ("people", "orders", "letters", "bills", "effaced_retentions", "effaced_outbox")
         ]
-        assert counts == [0, 0, 0, 8]
+        assert counts == [2, 0, 0, 2, 2, 8]
         assert session.get_one(Request, second.id).status is RequestStatus.RUNNING
     direct.dispose()

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from other_database import Shop
 
 from effaced.resolvers.http import HttpResolver, from_config
 from effaced.resolvers.protocols import Limits
@@ -147,3 +149,9 @@ def make(vendor: Scripted) -> MakeResolver:
         return from_config("vendor", block, Limits(timeout=timedelta(seconds=timeout)))
 
     return build
+
+
+@pytest.fixture
+def shop(database_url: str, tmp_path: Path) -> Shop:
+    """A second database; the test runs once per engine."""
+    return Shop(database_url, tmp_path)

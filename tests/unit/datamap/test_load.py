@@ -10,6 +10,7 @@ import pytest
 
 from effaced.datamap.load import load_map
 from effaced.datamap.model import Action, ColumnRule, DatePart, Link, Strategy, Surrogate
+from effaced.datamap.until import Until
 from effaced.errors import ConfigurationError
 
 WHOLE = """\
@@ -125,7 +126,10 @@ def test_retention_has_a_basis_and_perhaps_an_end(write):
     columns = write(WHOLE).tables["invoices"].columns
     assert columns["customer_id"] == ColumnRule(Strategy.RETAIN, basis="tax law")
     assert columns["number"] == ColumnRule(
-        Strategy.RETAIN, basis="tax law, ten years", until=date(2031, 12, 31)
+        Strategy.RETAIN,
+        basis="tax law, ten years",
+        until=Until(date(2031, 12, 31)),
+        then=ColumnRule(Strategy.DELETE),
     )
 
 
@@ -239,7 +243,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line(write):
           people:
             link: {to: notes, on: {a: b}}
             columns:
-              id: remove
+              id: wipe
               name: {anonymise: fixed_txt}
               mail: {retain: {until: 2031-13-01}}
               mail: delete
@@ -259,14 +263,17 @@ def test_all_mistakes_are_told_at_once_each_with_its_line(write):
         " and nothing else",
         "datamap.yaml:6: refs.crm needs either column or template",
         "datamap.yaml:9: people: the subject table has no link; the others link to it",
-        "datamap.yaml:11: people.id must be delete, anonymise, retain or not_personal",
-        "datamap.yaml:12: people.name.anonymise must be null, fixed_text, random_unique or truncated_date;"
-        " did you mean 'fixed_text'?",
-        "datamap.yaml:13: people.mail.retain.until must be a date such as 2031-12-31",
+        "datamap.yaml:11: people.id must be delete, anonymise, json, scrub, retain, not_personal, derived"
+        " or review",
+        "datamap.yaml:12: people.name.anonymise must be null, fixed_text, fixed, random_unique, random_email,"
+        " random_number, random_uuid, truncated_date, empty or keyed_hash; did you mean 'fixed_text'?",
+        "datamap.yaml:13: people.mail.retain.until must be a date such as 2031-12-31, or a column and a time"
+        " such as 'issued_on + 10 years'",
         "datamap.yaml:13: people.mail.retain: 'basis' is missing",
         "datamap.yaml:14: people.columns: 'mail' is there twice",
         "datamap.yaml:15: notes: 'link' is missing; it says how the rows belong to a person",
-        "datamap.yaml:16: notes.a needs exactly one of delete, anonymise, retain or not_personal",
+        "datamap.yaml:16: notes.a needs exactly one of delete, anonymise, json, scrub, retain, not_personal,"
+        " derived or review",
         "datamap.yaml:17: effaced_requests: effaced's own tables are left out of the map",
         "datamap.yaml:18: effaced_requests.link.on must name at least one pair of columns",
         "datamap.yaml:18: effaced_requests: 'columns' is missing",
@@ -280,7 +287,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line(write):
     [
         ("retain", 'people.id: retain needs a basis: {retain: {basis: "tax law, ten years"}}'),
         ("anonymise", "people.id: anonymise needs a surrogate: {anonymise: null}"),
-        ("{anonymise: }", "people.id.anonymise must be null, fixed_text, random_unique or truncated_date"),
+        ("{anonymise: }", "people.id.anonymise must be null, fixed_text, fixed, random_unique,"),
         ("{anonymise: null, text: x}", "people.id: 'text' goes with fixed_text only"),
         ("{anonymise: random_unique, to: year}", "people.id: 'to' goes with truncated_date only"),
         ("{anonymise: truncated_date, to: day}", "people.id.to must be year or month"),
@@ -291,7 +298,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line(write):
         ("{retain: ask bob@example.org}", "people.id.retain.basis must be one line of at most 200"),
         ("[delete]", "people.id must be a mapping of names to values"),
         ("{}", "people.id needs exactly one of"),
-        ("", "people.id must be delete, anonymise, retain or not_personal"),
+        ("", "people.id must be delete, anonymise, json, scrub, retain"),
     ],
 )
 def test_a_wrong_column_rule_says_what_is_allowed(write, rule, message):
@@ -368,3 +375,17 @@ def test_the_example_in_the_reference_is_a_map(write):
     page = Path(__file__).parents[3] / "docs" / "reference" / "datamap.md"
     example = page.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     assert set(write(example).tables) == {"customers", "invoices", "tickets"}
+
+
+def test_tables_that_nobody_has_decided_about_are_named_with_a_reason(write):
+    data_map = write(minimal(after="review: {leads: email looks personal}"))
+    assert {name: reason for name, (_, reason) in data_map.undecided.items()} == {
+        "leads": "email looks personal"
+    }
+
+
+def test_a_table_is_either_decided_about_or_not(write):
+    text = minimal(after="not_personal: [leads]\nreview: {leads: email looks personal}")
+    assert [
+        each for each in problems_of(write, text) if "'leads' is also under tables or not_personal" in each
+    ]

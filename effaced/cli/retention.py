@@ -1,0 +1,206 @@
+"""`effaced retention ...`: what erasures have left under `retain`, what has come due, and erasing that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from effaced.config import Settings
+from effaced.errors import NotFound
+from effaced.requests.read import find_by_ref, refs_of
+from effaced.requests.retention import Standing
+from effaced.requests.retention_run import Result, due_requests, end_requests
+from effaced.requests.retention_view import (
+    RetentionLine,
+    count_due,
+    count_kept,
+    list_due,
+    list_kept,
+    plain_retention,
+)
+from effaced.runtime import Runtime
+
+_ACTOR = "cli"
+_SHOWN = 1_000
+_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+_LIMIT = click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(1, _SHOWN), help="How many."
+)
+SAID = {
+    Standing.KEPT: "nothing has come due",
+    Standing.WAITING: "waits for rows that point at it",
+    Standing.IN_USE: "somebody lives under that key again: have them erased once more first",
+    Standing.NOT_RETAINED: "the map retains nothing here any more: have the person erased once more",
+    Standing.TABLE_GONE: "the map has no such table any more",
+    Standing.UNREADABLE: "can't be read: a key is missing, or people have another key in the map now",
+}
+
+
+@click.group("retention")
+def retention() -> None:
+    """What erasures have left under `retain`: until when, why, and erasing it when that has ended."""
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Runtime]:
+    runtime = Runtime(settings)
+    try:
+        yield runtime
+    finally:
+        runtime.db.dispose()
+
+
+@retention.command("list")
+@_LIMIT
+@_JSON
+@click.pass_obj
+def list_command(settings: Settings, limit: int, as_json: bool) -> None:
+    """Show what is kept, of which request, why, and when the first of it comes due."""
+    with _opened(settings) as runtime, runtime.db.read() as session:
+        lines = list_kept(session, runtime.retention, limit=limit).items
+        total = count_kept(session)
+    if as_json:
+        click.echo(json.dumps([plain_retention(each) for each in lines], indent=2))
+        return
+    if not lines:
+        click.echo("Nothing is kept under retain.")
+        return
+    table = Table("request", "table", "rows", "without a date", "why", "until", "first due")
+    for each in lines:
+        due = each.first_due.isoformat() if each.first_due else "nobody knows"
+        table.add_row(
+            *map(Text, (each.ref, each.table, f"{each.rows:,}", f"{each.undated:,}", *_why(each), due))
+        )
+    _print(table, len(lines), total)
+
+
+@retention.command()
+@_LIMIT
+@_JSON
+@click.pass_obj
+def due(settings: Settings, limit: int, as_json: bool) -> None:
+    """Show what need not be kept any more, counted now by the map in force. Changes nothing."""
+    with _opened(settings) as runtime, runtime.db.read() as session:
+        lines = list_due(session, runtime.keyring, runtime.retention, limit=limit).items
+        total = count_due(session, runtime.retention.today)
+    if as_json:
+        click.echo(json.dumps([plain_retention(each) for each in lines], indent=2))
+        return
+    if not lines:
+        click.echo("Nothing has come due.")
+        return
+    _print(_due_table(lines), len(lines), total)
+
+
+@retention.command()
+@click.option("--request", "refs", metavar="REF", multiple=True, help="Of this request; may be repeated.")
+@click.option("--all-due", is_flag=True, help="Of everybody.")
+@click.option("--reason", required=True, help="Why; it is kept in the audit trail's notes.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@_JSON
+@click.pass_obj
+def erase(
+    settings: Settings, refs: tuple[str, ...], all_due: bool, reason: str, yes: bool, as_json: bool
+) -> None:
+    """Erase what need not be kept any more, one transaction per request. Exits with 1 if one fails."""
+    if bool(refs) == all_due:
+        raise click.UsageError("Say --request and a ref, or --all-due.")
+    with _opened(settings) as runtime:
+        ids = _chosen(runtime, refs)
+        with runtime.db.read() as session:
+            shown = list_due(
+                session, runtime.keyring, runtime.retention, only=ids if refs else None, limit=_SHOWN
+            ).items
+        if not ids or not shown:
+            click.echo("[]" if as_json else "Nothing has come due.")
+            return
+        if not yes:
+            _ask(ids, shown)
+        results = end_requests(
+            runtime.db, runtime.keyring, runtime.retention, ids, actor=_ACTOR, reason=reason
+        )
+        with runtime.db.read() as session:
+            names = refs_of(session, ids)
+    if as_json:
+        click.echo(json.dumps([_plain(names, each) for each in results], indent=2))
+    else:
+        _tell(names, results)
+    if any(each.error for each in results):
+        raise click.exceptions.Exit(1)
+
+
+def _chosen(runtime: Runtime, refs: tuple[str, ...]) -> list[UUID]:
+    with runtime.db.read() as session:
+        if not refs:
+            return due_requests(session, runtime.retention)
+        found = [find_by_ref(session, ref) for ref in refs]
+    if not all(found):
+        raise NotFound("--request: no request has this ref.")
+    return list(dict.fromkeys(each.id for each in found if each))
+
+
+def _ask(ids: Sequence[UUID], lines: Sequence[RetentionLine]) -> None:
+    Console(stderr=True).print(_due_table(lines))
+    deleted, changed = (
+        sum(getattr(each.ended, name) for each in lines if each.standing is Standing.DUE)
+        for name in ("deleted", "changed")
+    )
+    more = " or more" if len(lines) == _SHOWN else ""
+    click.confirm(
+        f"Of {len(ids):,} {'request' if len(ids) == 1 else 'requests'} {deleted:,}{more} rows will be deleted"
+        f" and {changed:,}{more} anonymised. Go on?",
+        abort=True,
+        err=True,
+    )
+
+
+def _due_table(lines: Sequence[RetentionLine]) -> Table:
+    table = Table("request", "table", "since", "delete", "anonymise", "why", "until", "remark")
+    for each in lines:
+        said = SAID.get(each.standing, "") if each.standing else ""
+        if each.standing is Standing.DUE:
+            said = f"could not be erased ({each.error})" if each.error else ""
+        ended = (each.ended.deleted, each.ended.changed) if each.ended else (0, 0)
+        since = each.first_due.isoformat() if each.first_due else ""
+        cells = (each.ref, each.table, since, *(f"{number:,}" for number in ended), *_why(each), said)
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _why(line: RetentionLine) -> tuple[str, str]:
+    bases, untils = zip(*line.reasons, strict=True) if line.reasons else ((), ())
+    return "\n".join(dict.fromkeys(bases)), "\n".join(dict.fromkeys(each or "-" for each in untils))
+
+
+def _tell(names: dict[UUID, str], results: Sequence[Result]) -> None:
+    for each in results:
+        done = ", ".join(
+            f"{what.table}: {what.deleted:,} deleted, {what.changed:,} anonymised" for what in each.done
+        )
+        click.echo(f"{names[each.request_id]}: {each.error or done or 'nothing was left to erase.'}")
+
+
+def _plain(names: dict[UUID, str], result: Result) -> dict[str, object]:
+    return {
+        "request": names[result.request_id],
+        "tables": [
+            {"table": each.table, "deleted": each.deleted, "anonymised": each.changed} for each in result.done
+        ],
+        "error": result.error,
+    }
+
+
+def _print(table: Table, shown: int, total: int) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    console.print(table)
+    if shown < total:
+        click.echo(f"{shown:,} of {total:,}; see --limit.")

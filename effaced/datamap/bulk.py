@@ -1,0 +1,88 @@
+"""A person with very many rows: what can be worked off in batches before the execution itself.
+
+A batch is a transaction of its own, so no statement runs for minutes and no lock is held that long. Only
+steps at the head of the plan qualify, up to the person's own row or the first rows that later steps are
+found through: whatever happens in between, the person can still be found, and what is left is still to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import takewhile
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Integer,
+    Select,
+    Update,
+    and_,
+    any_,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
+
+from effaced.datamap.model import Action
+from effaced.datamap.schema import LiveSchema
+from effaced.datamap.step import Step
+
+_LIMIT = "effaced_limit"
+
+
+def early_steps(steps: Iterable[Step], needed_later: Collection[str]) -> tuple[Step, ...]:
+    """Those before the first that takes away what others are found by."""
+    head = takewhile(lambda step: step.told and step.name not in needed_later, steps)
+    return tuple(step for step in head if step.action is not Action.RETAINED)
+
+
+def many_rows(schema: LiveSchema, early: Iterable[Step]) -> Select[*tuple[int, ...]] | None:
+    """Per early step its rows, counted no further than the limit; None if there is no such step."""
+    counts = [
+        select(func.count())
+        .select_from(
+            select(literal_column("1"))
+            .select_from(schema.table(step.name))
+            .where(step.owned)
+            .limit(_limit())
+            .subquery()
+        )
+        .scalar_subquery()
+        for step in early
+    ]
+    return select(*counts) if counts else None
+
+
+def batch(schema: LiveSchema, step: Step) -> Delete | Update:
+    """The step's change for as many rows as the limit says."""
+    table = schema.table(step.name)
+    primary = schema.tables[step.name].primary
+    if schema.dialect != "sqlite":
+        # By their place, which costs nothing to find again. A row that has moved waits for the next batch.
+        place: ColumnElement[Any] = literal_column("ctid")
+        places = select(place).select_from(table).where(step.where).limit(_limit()).correlate(None)
+        rows = place == any_(func.array(places.scalar_subquery()))
+    else:
+        named: list[ColumnElement[Any]] = [table.c[name] for name in primary]
+        cells = named or [literal_column("rowid")]
+        some = select(*cells).select_from(table).where(step.where).limit(_limit()).correlate(None)
+        rows = cells[0].in_(some) if len(cells) == 1 else tuple_(*cells).in_(some)
+    # Looked at again: places are a partition's own, and rows may have changed hands.
+    rows = and_(rows, step.where)
+    if isinstance(step.change, Update):
+        return update(table).where(rows).values(dict(step.written))
+    return delete(table).where(rows)
+
+
+def limited_to(rows: int) -> dict[str, int]:
+    """The parameter of the statements here."""
+    return {_LIMIT: rows}
+
+
+def _limit() -> ColumnElement[int]:
+    return bindparam(_LIMIT, type_=Integer())

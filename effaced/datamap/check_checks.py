@@ -1,0 +1,192 @@
+"""Do the surrogates satisfy the database's CHECKs? Only the database can tell, so it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, String, cast, literal, literal_column, null, select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import JSON, Date, DateTime, LargeBinary
+
+from effaced.datamap.check_columns import written_columns
+from effaced.datamap.corrections import Unfit
+from effaced.datamap.forms import PREFIX, RANDOM_TEXTS, UUID_PREFIX, number_range
+from effaced.datamap.model import ColumnRule, DataMap, Strategy, Surrogate
+from effaced.datamap.schema import Check, LiveColumn, LiveSchema, LiveTable
+from effaced.datamap.surrogates import fixed_value
+
+Finding = tuple[int, str]
+_TEXT_JSON_SINCE = 16
+_UNKNOWN = object()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A CHECK over columns whose values after an erasure are known."""
+
+    table: LiveTable
+    rules: dict[str, ColumnRule]
+    check: Check
+    values: dict[str, Any]
+
+    def query(self, dialect: str) -> ColumnElement[Any]:
+        cells = [
+            _literal(self.table.columns[name], value, dialect).label(name)
+            for name, value in sorted(self.values.items())
+        ]
+        # Under the table's own name, by which the CHECK may speak of its columns.
+        row = select(*cells).subquery(self.table.name)
+        return select(literal_column(f"({self.check.sql})")).select_from(row).scalar_subquery()
+
+
+def asked_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    """Surrogates that a CHECK or a domain would refuse. Changes nothing."""
+    dialect = schema.dialect
+    cases = [each for each in _cases(schema, data_map) if isinstance(each, _Case)]
+    for each, answer in zip(
+        cases, _answers(connection, [case.query(dialect) for case in cases]), strict=True
+    ):
+        # A CHECK that comes out as NULL is satisfied.
+        if answer is not None and answer is not _UNKNOWN and not answer:
+            yield _refused(each)
+    if dialect == "postgresql":
+        yield from _domains(connection, schema, data_map)
+        yield from _too_old(connection, schema, data_map)
+
+
+def check_notes(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    """CHECKs that may or may not be satisfied: it depends on what else is in the row."""
+    yield from (each for each in _cases(schema, data_map) if not isinstance(each, _Case))
+
+
+def _cases(schema: LiveSchema, data_map: DataMap) -> Iterator[_Case | Finding]:
+    for live, written in _written(schema, data_map):
+        for check in live.checks:
+            rules = {name: rule for name, rule in written.items() if name in check.columns}
+            values = {name: _sample(live.columns[name], rule, schema.dialect) for name, rule in rules.items()}
+            if rules and check.columns <= set(rules) and _UNKNOWN not in values.values():
+                yield _Case(live, rules, check, values)
+            elif rules:
+                name, rule = next(iter(rules.items()))
+                yield (
+                    rule.line,
+                    f"{live.name}.{name}: whether {rule.how} satisfies the CHECK {_name(check)} depends on"
+                    " what else the row holds; the database decides at that moment",
+                )
+
+
+def _written(schema: LiveSchema, data_map: DataMap) -> Iterator[tuple[LiveTable, Mapping[str, ColumnRule]]]:
+    # A map that names columns which are not there has other problems.
+    return (each for each in written_columns(schema, data_map) if set(each[1]) <= set(each[0].columns))
+
+
+def _refused(case: _Case) -> Finding:
+    name, rule = next(iter(case.rules.items()))
+    others = [f"{other} ({each.how})" for other, each in case.rules.items() if other != name]
+    together = f" together with {', '.join(others)}" if others else ""
+    said = f"{case.table.name}.{name}: {rule.how}{together} does not satisfy the CHECK {_name(case.check)}"
+    return rule.line, said
+
+
+def _name(check: Check) -> str:
+    return check.name or f"({check.sql})"
+
+
+def _sample(column: LiveColumn, rule: ColumnRule, dialect: str) -> Any:
+    """What the cell would hold, or something just like it; _UNKNOWN if that depends on the row."""
+    match rule.written:
+        case Surrogate.NULL:
+            return None
+        case Surrogate.FIXED_TEXT:
+            return rule.text
+        case Surrogate.FIXED:
+            try:
+                return fixed_value(column.type, rule.value or "", dialect)
+            except Unfit:
+                return _UNKNOWN
+        case Surrogate.RANDOM_UNIQUE | Surrogate.RANDOM_EMAIL:
+            form = RANDOM_TEXTS[rule.written]
+            return PREFIX + "0" * form.digits(column.length) + form.suffix
+        case Surrogate.RANDOM_NUMBER:
+            low, _ = number_range(column.type) or (0, 0)
+            return low
+        case Surrogate.RANDOM_UUID:
+            text = f"{UUID_PREFIX}-0000-4000-a000-000000000000"
+            return text if column.length is None or column.length >= len(text) else text.replace("-", "")
+        case Surrogate.EMPTY:
+            return "{}" if column.family in ("json", "array") else b"" if column.family == "binary" else ""
+        case Surrogate.KEYED_HASH:
+            return f"hashed-k1-{'0' * 64}"
+        case _:
+            return _UNKNOWN
+
+
+def _literal(column: LiveColumn, value: Any, dialect: str) -> ColumnElement[Any]:
+    if dialect == "sqlite":
+        dated = isinstance(column.type, Date | DateTime) and not isinstance(value, str)
+        return null() if value is None else literal(value, column.type) if dated else literal(value)
+    if value is None:
+        return cast(null(), column.type)
+    if isinstance(column.type, JSON | LargeBinary):
+        return cast(literal_column("''" if value == b"" else "'{}'"), column.type)
+    return cast(literal(str(value), String()), column.type)
+
+
+def _answers(connection: Connection, questions: Sequence[ColumnElement[Any]]) -> list[Any]:
+    """All in one SELECT; one by one if the database stumbles over one of them."""
+    if not questions:
+        return []
+    answers, _ = _ask(connection, questions)
+    if answers is not None:
+        return answers
+    if len(questions) == 1:
+        return [_UNKNOWN]
+    return [each for question in questions for each in _answers(connection, [question])]
+
+
+def _ask(
+    connection: Connection, questions: Sequence[ColumnElement[Any]]
+) -> tuple[list[Any] | None, DBAPIError | None]:
+    point = connection.begin_nested()
+    try:
+        return list(connection.execute(select(*(each.label(None) for each in questions))).one()), None
+    except DBAPIError as error:
+        return None, error
+    finally:
+        point.rollback()
+
+
+def _domains(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    for live, written in _written(schema, data_map):
+        for name, rule in written.items():
+            column = live.columns[name]
+            value = _sample(column, rule, schema.dialect) if column.domain is not None else _UNKNOWN
+            if column.domain is None or value is _UNKNOWN:
+                continue
+            question = cast(_literal(column, value, schema.dialect), column.domain)
+            answers, error = _ask(connection, [question])
+            state = getattr(error.orig, "sqlstate", None) if error else None
+            if answers is None and state == "23514":
+                broken = getattr(getattr(error.orig if error else None, "diag", None), "constraint_name", "")
+                yield (
+                    rule.line,
+                    f"{live.name}.{name}: {rule.how} does not satisfy the CHECK {broken} of the domain"
+                    f" {column.domain.name}",
+                )
+
+
+def _too_old(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    version = getattr(connection.dialect, "server_version_info", None) or (0,)
+    if version[0] >= _TEXT_JSON_SINCE:
+        return
+    for live, written in _written(schema, data_map):
+        for name, rule in written.items():
+            kind = type(live.columns[name].type).__name__.lower()
+            if rule.strategy is Strategy.JSON and kind != "jsonb":
+                yield (
+                    rule.line,
+                    f"{live.name}.{name}: json in a column of {kind} needs PostgreSQL {_TEXT_JSON_SINCE} or"
+                    " later; in one of jsonb it does not",
+                )

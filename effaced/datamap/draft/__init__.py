@@ -1,0 +1,1 @@
+"""A first data map from a live schema: what can be guessed is guessed, and each guess says why."""

@@ -1,0 +1,186 @@
+"""`draft_map`: look at a database and write a first data map for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.find_fates import can_forget, find_fates
+from effaced.datamap.draft.find_owners import find_owners, telling
+from effaced.datamap.draft.find_people import find_people
+from effaced.datamap.draft.find_pointers import find_pointers
+from effaced.datamap.draft.find_roles import find_by_email, find_roles
+from effaced.datamap.draft.guess_columns import Guesser
+from effaced.datamap.draft.names import concept_of, pieces, pointer, system_of
+from effaced.datamap.draft.samples import ROWS, Samples, shape
+from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
+from effaced.datamap.draft.surrogates import surrogate_for
+from effaced.datamap.draft.write_draft import Page, write
+from effaced.datamap.schema import LiveTable, read_schema
+from effaced.errors import ConfigurationError
+
+_KNOWN_BY = {"email": "email", "phone": "phone", "login": "username"}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The map as text, and the figures for whoever asked for it."""
+
+    text: str
+    people: tuple[str, ...]
+    tables: int
+    linked: int
+    not_personal: int
+    reviews: int
+
+
+def draft_map(
+    connection: Connection,
+    *,
+    schemas: Sequence[str] = (),
+    subjects: Sequence[str] = (),
+    sample_rows: int = ROWS,
+) -> Draft:
+    """A first map of this database. Reads the schema and at most `sample_rows` rows of each table."""
+    if schemas and connection.dialect.name == "sqlite":
+        raise ConfigurationError("--schema: SQLite has no schemas; leave it out.")
+    schema = read_schema(connection, schemas)
+    if not schema.tables:
+        raise ConfigurationError("The database has no tables to draft a map from.")
+    samples = Samples(connection, schema, sample_rows)
+    pointers = find_pointers(schema, samples)
+    people, others = find_people(schema, pointers, subjects)
+    if not people:
+        hint = f" Closest: {'; '.join(others)}." if others else ""
+        raise ConfigurationError(
+            f"No table looks like one with a row per person.{hint} Name it with --subject."
+        )
+    pointers += find_roles(schema, samples, people, pointers)
+    sketch = Sketch(schema, people, others)
+    find_owners(sketch, pointers, samples)
+    by_email = list(find_by_email(schema, samples, people, sketch.links))
+    if by_email:
+        sketch = Sketch(schema, people, others)
+        find_owners(sketch, [*pointers, *by_email], samples)
+    find_fates(sketch)
+    page = _page(sketch, samples, tuple(schemas))
+    return Draft(
+        write(page),
+        tuple(person.table for person in people),
+        len(schema.tables),
+        len(sketch.personal),
+        len(page.not_personal),
+        page.reviews,
+    )
+
+
+def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...]) -> Page:
+    guesser = Guesser(sketch, samples)
+    mentions = {name: found for name in sketch.mentions if (found := _mentions(sketch, name))}
+    order = [person.table for person in sketch.people]
+    order += [name for name in [*sketch.links, *sketch.sources, *mentions] if name not in order]
+    rules: dict[str, Mapping[str, Rule]] = {}
+    for name in dict.fromkeys(order):
+        if name in sketch.personal:
+            rules[name] = guesser.rules(name)
+        else:
+            rules[name] = {each: Rule("not_personal", "") for each in sketch.schema.tables[name].columns}
+    undecided, not_personal = _rest(sketch, samples, set(rules))
+    return Page(
+        sketch,
+        schemas,
+        {person.table: _identifiers(sketch, person) for person in sketch.people},
+        {person.table: _refs(sketch, person) for person in sketch.people},
+        rules,
+        mentions,
+        undecided,
+        not_personal,
+    )
+
+
+def _mentions(sketch: Sketch, name: str) -> list[tuple[Edge, Mapping[str, Rule]]]:
+    """What changes in rows that only name somebody: the pointer if its target goes, and copies of names."""
+    found: list[tuple[Edge, Mapping[str, Rule]]] = []
+    table = sketch.schema.tables[name]
+    for edge in sketch.mentions[name]:
+        rules = {}
+        if edge.to not in sketch.stays and can_forget(sketch, edge) and not edge.doubt:
+            column = next(each for each in edge.columns if table.columns[each].nullable)
+            rules[column] = Rule("{anonymise: null}", edge.reason)
+        for column in _copies(sketch, edge) if sketch.person(edge.to) and name not in sketch.records else ():
+            live = table.columns[column]
+            yaml = surrogate_for(table, live, concept_of(column, live.family))
+            if yaml:
+                rules[column] = Rule(yaml, "a copy")
+        if rules:
+            found.append((edge, rules))
+    return found
+
+
+def _copies(sketch: Sketch, edge: Edge) -> list[str]:
+    """assignee_name beside assignee_id."""
+    said = pointer(edge.columns[0])
+    if said is None or not said.stem:
+        return []
+    table = sketch.schema.tables[edge.table]
+    return [
+        column
+        for column in telling(table)
+        if column not in edge.columns and pieces(column)[: len(said.stem)] == said.stem
+    ]
+
+
+def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The tables that no way leads to: what speaks against calling them not personal, or a remark."""
+    undecided, not_personal = {}, {}
+    for name, table in sketch.schema.tables.items():
+        if name in declared:
+            continue
+        found = [] if name.lower() in words.MACHINERY else _looks_personal(samples, table)
+        pointing = sketch.mentions.get(name, [])
+        doubtful = [edge for edge in pointing if edge.doubt]
+        if found:
+            undecided[name] = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
+        elif doubtful:
+            columns = ", ".join(f"{edge.columns[0]} ({edge.reason})" for edge in doubtful)
+            undecided[name] = f"{columns} may point at people, but {doubtful[0].doubt}"
+        elif pointing:
+            places = ", ".join(dict.fromkeys(f"{edge.columns[0]} at {edge.to}" for edge in pointing))
+            not_personal[name] = f"points with {places}, whose row stays without a name"
+        else:
+            not_personal[name] = ""
+    return undecided, not_personal
+
+
+def _looks_personal(samples: Samples, table: LiveTable) -> list[str]:
+    """By names, or by values of an unmistakable form."""
+    seen = [
+        column.name
+        for column in table.columns.values()
+        if column.family == "text" and shape(samples.values(table.name, column.name)) is not None
+    ]
+    return list(dict.fromkeys([*telling(table), *seen]))
+
+
+def _identifiers(sketch: Sketch, person: Person) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for column in sketch.schema.tables[person.table].columns.values():
+        concept = concept_of(column.name, column.family)
+        kind = _KNOWN_BY.get(concept.word) if concept else None
+        if kind and kind not in found and column.family in ("text", "number") and not column.generated:
+            found[kind] = column.name
+    return found
+
+
+def _refs(sketch: Sketch, person: Person) -> dict[str, str]:
+    bound = {name for key in sketch.schema.foreign_keys if key.table == person.table for name in key.columns}
+    return {
+        kind: column.name
+        for column in sketch.schema.tables[person.table].columns.values()
+        if (kind := system_of(column.name))
+        and column.family in ("text", "number", "uuid")
+        and column.name not in bound
+    }

@@ -1,0 +1,76 @@
+"""Which rows stay, and why: a law may want them, kept rows need them, or nothing can let go of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.find_owners import tells
+from effaced.datamap.draft.names import is_one_of, table_words
+from effaced.datamap.draft.sketch import Edge, Sketch
+
+_LAWS = (
+    (words.FINANCIAL, "financial"),
+    (words.MEDICAL, "medical"),
+    (words.EMPLOYMENT, "employment"),
+)
+
+
+def find_fates(sketch: Sketch) -> None:
+    """Fill in records and stays."""
+    _records(sketch)
+    sketch.stays = {table: _why(sketch, table, law) for table, law in sketch.records.items()}
+    while needed := {table: why for table, why in _needs(sketch) if table not in sketch.stays}:
+        sketch.stays |= needed
+
+
+def _why(sketch: Sketch, table: str, law: str) -> str:
+    for edge in sketch.sources.get(table, ()):
+        if edge.table in sketch.records:
+            return f"{edge.table}.{edge.columns[0]} points at them and is part of a record"
+    return f"they look like records that {law} law wants kept"
+
+
+def _records(sketch: Sketch) -> None:
+    for table in sketch.links:
+        law = next((law for known, law in _LAWS if is_one_of(table, known)), None)
+        if law is not None and not is_one_of(table, words.LOGS):
+            sketch.records[table] = law
+    # What belongs to a record and says nothing of its own is part of it; one level after the other.
+    while parts := dict(_parts(sketch)):
+        sketch.records |= parts
+
+
+def _parts(sketch: Sketch) -> Iterator[tuple[str, str]]:
+    for table, edges in sketch.links.items():
+        laws = [sketch.records[edge.to] for edge in edges if edge.to in sketch.records]
+        if table not in sketch.records and laws:
+            named = is_one_of(table, words.PARTS) and len(table_words(table)) > 1
+            if named or (len(laws) == len(edges) and not tells(sketch.schema.tables[table])):
+                yield table, laws[0]
+    for table, edges in sketch.sources.items():
+        pointing = [sketch.records[edge.table] for edge in edges if edge.table in sketch.records]
+        if table not in sketch.records and pointing:
+            yield table, pointing[0]
+
+
+def _needs(sketch: Sketch) -> Iterator[tuple[str, str]]:
+    """The tables whose rows can't go while others stay as they are."""
+    for table in sketch.stays:
+        for edge in sketch.links.get(table, ()):
+            yield edge.to, f"rows of {table} stay and belong to them"
+    for target, edges in sketch.sources.items():
+        for edge in edges:
+            if edge.table in sketch.stays and not can_forget(sketch, edge):
+                yield target, f"{edge.table}.{edge.columns[0]} points at them and stays"
+    for edges in sketch.mentions.values():
+        for edge in edges:
+            sure = edge.foreign_key or not edge.doubt or edge.table in sketch.records
+            if sure and not can_forget(sketch, edge):
+                why = "is part of a record" if edge.table in sketch.records else "can't be NULL"
+                yield edge.to, f"{edge.table}.{edge.columns[0]} points at them and {why}"
+
+
+def can_forget(sketch: Sketch, edge: Edge) -> bool:
+    """Whether the pointer may become NULL when what it points at goes."""
+    return sketch.nullable(edge) and edge.table not in sketch.records

@@ -1,0 +1,182 @@
+"""Whose rows are whose: which pointers own, which only mention, what people's rows point at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.find_people import key_of
+from effaced.datamap.draft.names import (
+    concept_of,
+    is_one_of,
+    names_person,
+)
+from effaced.datamap.draft.roles import role
+from effaced.datamap.draft.samples import Samples
+from effaced.datamap.draft.sketch import Edge, Sketch, Way
+from effaced.datamap.schema import LiveTable
+
+_AT_HOME = {"street", "city", "postcode"}
+_ABOUT_SOMEBODY = {
+    "email", "phone", "first_name", "last_name", "full_name", "birth", "bank", "number_of_person", "health",
+    "secret", "login", "gender", "ip", "device",
+}  # fmt: skip
+
+
+def find_owners(sketch: Sketch, edges: Iterable[Edge], samples: Samples) -> None:
+    """Fill in links, sources and mentions: from the people outwards, customers before staff."""
+    known: dict[str, list[Edge]] = {name: [] for name in sketch.schema.tables}
+    for edge in dict.fromkeys(edges):
+        known[edge.table].append(edge)
+    every = [edge for found in known.values() for edge in found]
+    shared = _shared(sketch, known)
+    for staff in (False, True):
+        of_customers = set(sketch.links)
+        reached = {person.table for person in sketch.people if person.staff is staff}
+        while True:
+            before = set(reached)
+            for edge in every:
+                if edge.to in reached and _way(sketch, edge, known, shared, of_customers) is Way.OWNS:
+                    _add(sketch.links, edge.table, edge)
+                    reached.add(edge.table)
+            if reached != before:
+                continue
+            # What people's rows point at comes after all that points at them.
+            for edge in every:
+                if edge.table in reached and _is_source(sketch, edge, known, shared):
+                    _add(sketch.sources, edge.to, edge)
+                    reached.add(edge.to)
+            if reached == before:
+                break
+    _trees(sketch, every, samples)
+    taken = {edge for found in [*sketch.links.values(), *sketch.sources.values()] for edge in found}
+    for edge in every:
+        if edge.to in sketch.personal and edge not in taken:
+            _add(sketch.mentions, edge.table, edge)
+
+
+def _add(places: dict[str, list[Edge]], table: str, edge: Edge) -> None:
+    if edge not in places.setdefault(table, []):
+        places[table].append(edge)
+
+
+def _way(
+    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str], of_customers: set[str]
+) -> Way:
+    """What the pointer means for the row that has it."""
+    person = sketch.person(edge.to)
+    if edge.table == edge.to or sketch.person(edge.table) or edge.table in shared:
+        return Way.MENTIONS
+    said = role(edge)
+    if person is None:
+        sources = sketch.sources.get(edge.to, ())
+        if edge in sources or (sources and _is_home(sketch.schema.tables[edge.to])):
+            return Way.FROM
+        # An order's latest invoice belongs to the order, not the order to it.
+        return Way.MENTIONS if said == "choosing" or edge.table in ancestors(sketch, edge.to) else Way.OWNS
+    if said in ("mentioning", "choosing") or (person.staff and edge.table in of_customers):
+        return Way.MENTIONS
+    rivals = [each for each in known[edge.table] if each != edge]
+    owned = any(role(each) in ("", "owning") for each in rivals if sketch.person(each.to))
+    if said == "receiving":
+        return Way.MENTIONS if owned else Way.OWNS
+    if said == "making":
+        of_all = any(each.to in shared and not sketch.nullable(each) for each in rivals)
+        return Way.MENTIONS if owned or of_all or not tells(sketch.schema.tables[edge.table]) else Way.OWNS
+    return Way.OWNS
+
+
+def ancestors(sketch: Sketch, table: str) -> set[str]:
+    """The tables that rows of this one belong to, at any distance, and itself."""
+    found = {table}
+    while wider := {edge.to for name in found for edge in sketch.links.get(name, ())} - found:
+        found |= wider
+    return found
+
+
+def tells(table: LiveTable) -> bool:
+    """Whether some column of it is about somebody, or is text that people write."""
+    return bool(telling(table) or _words_of(table) & {"free_text", "photo"})
+
+
+def telling(table: LiveTable) -> dict[str, str]:
+    """The columns that say something about a person, with what it is."""
+    found = {}
+    for column in table.columns.values():
+        concept = concept_of(column.name, column.family)
+        if concept is None:
+            continue
+        if concept.word in _ABOUT_SOMEBODY | {"street"} or (
+            concept.word == "name" and names_person(column.name)
+        ):
+            found[column.name] = concept.label
+    return found
+
+
+def _words_of(table: LiveTable) -> set[str]:
+    concepts = (concept_of(column.name, column.family) for column in table.columns.values())
+    return {concept.word for concept in concepts if concept}
+
+
+def is_private(table: LiveTable) -> bool:
+    """Whether each row of it is about somebody: an address, a bank account, a contact."""
+    if is_one_of(table.name, words.ORGANISATIONS):
+        return False
+    if is_one_of(table.name, words.FILES):
+        return True
+    found = _words_of(table)
+    return (
+        len(found & _AT_HOME) >= 2
+        or len(found & _ABOUT_SOMEBODY) >= 2
+        or bool(found & {"bank", "number_of_person"})
+    )
+
+
+def _is_home(table: LiveTable) -> bool:
+    return len(_words_of(table) & _AT_HOME) >= 2
+
+
+def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str]) -> bool:
+    """Rows the person points at are theirs, if they are private and know no owner of their own."""
+    if edge.to in sketch.links or sketch.person(edge.to) or edge.to == edge.table or edge.where:
+        return False
+    own = [each for each in known[edge.to] if sketch.person(each.to) and role(each) in ("", "owning")]
+    if (edge.to in shared and not _is_home(sketch.schema.tables[edge.to])) or own:
+        return False
+    return is_private(sketch.schema.tables[edge.to])
+
+
+def _shared(sketch: Sketch, known: dict[str, list[Edge]]) -> set[str]:
+    """Tables whose rows are several people's: organisations, and what a join table ties people to."""
+    found = {name for name in sketch.schema.tables if is_one_of(name, words.ORGANISATIONS)}
+    for name, table in sketch.schema.tables.items():
+        ends = [edge for edge in known[name] if len(edge.on) == 1 and not edge.where]
+        people = [edge for edge in ends if sketch.person(edge.to)]
+        others = [edge for edge in ends if not sketch.person(edge.to) and edge.to != name]
+        if len(people) == 1 and len(others) == 1:
+            pair = {people[0].columns[0], others[0].columns[0]}
+            if any(unique.columns == pair for unique in table.uniques):
+                found.add(others[0].to)
+    return found - {person.table for person in sketch.people}
+
+
+def _trees(sketch: Sketch, known: list[Edge], samples: Samples) -> None:
+    """Folders in folders: where only the root knows its owner, what hangs below it is the owner's too."""
+    for edge in known:
+        owners = sketch.links.get(edge.table, [])
+        if edge.table != edge.to or not owners or sketch.person(edge.table):
+            continue
+        orphans = [
+            row
+            for row in samples.rows(edge.table)
+            if all(row.get(name) is None for owner in owners for name in owner.columns)
+            and all(row.get(name) is not None for name in edge.columns)
+        ]
+        if orphans:
+            owners.append(edge)
+
+
+def lone_keys(table: LiveTable) -> set[str]:
+    """The columns of a key that means nothing outside: a single number or UUID."""
+    key = key_of(table)
+    return set(key) if len(key) == 1 and table.columns[key[0]].family in ("number", "uuid") else set()

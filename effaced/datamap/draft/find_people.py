@@ -1,0 +1,183 @@
+"""Which tables have one row per person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.names import concept_of, head, is_one_of, singular, table_words
+from effaced.datamap.draft.roles import role
+from effaced.datamap.draft.sketch import Edge, Person
+from effaced.datamap.key import KEY_FAMILIES
+from effaced.datamap.schema import LiveSchema, LiveTable
+from effaced.errors import ConfigurationError
+
+# What a column adds to the thought that each row is somebody.
+_WEIGHTS = {
+    "email": 4,
+    "first_name": 4,
+    "last_name": 4,
+    "full_name": 3,
+    "birth": 3,
+    "login": 3,
+    "secret": 2,
+    "number_of_person": 2,
+    "gender": 2,
+    "phone": 1,
+    "salutation": 1,
+}
+_ENOUGH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A table that may be about people, with its figures."""
+
+    table: LiveTable
+    key: tuple[str, ...]
+    named: int
+    telling: tuple[str, ...]
+    pointing: int
+    score: int
+
+    @property
+    def figures(self) -> str:
+        said = ["named like people"] if self.named >= 6 else []
+        if self.telling:
+            said.append(f"columns for {', '.join(self.telling[:5])}")
+        said.append("1 table points at it" if self.pointing == 1 else f"{self.pointing} tables point at it")
+        return f"{'; '.join(said)}; score {self.score}, {_ENOUGH} is enough"
+
+
+def find_people(
+    schema: LiveSchema, edges: Iterable[Edge], wanted: Iterable[str] = ()
+) -> tuple[list[Person], list[str]]:
+    """The tables of people, the one that most others hang on first; and the runners-up, in words."""
+    edges = list(edges)
+    candidates = sorted(
+        (_candidate(table, edges) for table in schema.tables.values()), key=lambda c: (-c.score, c.table.name)
+    )
+    named = list(wanted)
+    if named:
+        chosen = [_asked_for(candidates, name) for name in named]
+    else:
+        likely = [each for each in candidates if each.score >= _ENOUGH and each.key and _holds_people(each)]
+        chosen = [each for each in likely if not _belongs_to_another(each, likely, edges)]
+    people = [
+        Person(
+            each.table.name,
+            _kind(each.table.name),
+            each.key,
+            is_one_of(each.table.name, words.STAFF),
+            "named with --subject" if named else each.figures,
+        )
+        for each in chosen
+    ]
+    people.sort(key=lambda person: person.staff)
+    others = [
+        f"{each.table.name} ({each.figures})"
+        for each in candidates
+        if each not in chosen and each.score >= _ENOUGH - 3
+    ]
+    return _with_own_kinds(people), others[:4]
+
+
+def _asked_for(candidates: list[Candidate], name: str) -> Candidate:
+    found = next((each for each in candidates if each.table.name == name), None)
+    if found is None:
+        raise ConfigurationError(f"--subject: the database has no table '{name}'.")
+    if not found.key:
+        raise ConfigurationError(
+            f"--subject: '{name}' has no primary key or unique column of texts, whole numbers or UUIDs."
+        )
+    return found
+
+
+def _candidate(table: LiveTable, edges: list[Edge]) -> Candidate:
+    found = {
+        concept.word: concept.label
+        for column in table.columns.values()
+        if (concept := concept_of(column.name, column.family)) and concept.word in _WEIGHTS
+    }
+    if "name" in {
+        c.word for col in table.columns.values() if (c := concept_of(col.name, col.family))
+    } and not is_one_of(table.name, words.ORGANISATIONS):
+        found.setdefault("full_name", "a name")
+    named = _named(table.name)
+    pointing = len({edge.table for edge in edges if edge.to == table.name and edge.table != table.name})
+    telling = sum(_WEIGHTS[word] for word in found)
+    score = named + min(telling, 12) + min(pointing, 5)
+    if not found or (not named and telling < 8):
+        score = 0
+    return Candidate(table, key_of(table), named, tuple(found.values()), pointing, score)
+
+
+def _named(name: str) -> int:
+    if is_one_of(name, words.PEOPLE) or is_one_of(name, words.STAFF):
+        return 8
+    if is_one_of(name, words.PERHAPS_PEOPLE):
+        return 3
+    # A table that begins with people but ends in something else holds that: customer_orders, user_roles.
+    return -6 if is_one_of(name, words.ORGANISATIONS) or len(table_words(name)) > 1 else 0
+
+
+def _holds_people(candidate: Candidate) -> bool:
+    known = {
+        "e-mail address",
+        "first name",
+        "last name",
+        "a person's name",
+        "a name",
+        "login name",
+        "date of birth",
+    }
+    return bool(known & set(candidate.telling))
+
+
+def _belongs_to_another(one: Candidate, likely: list[Candidate], edges: list[Edge]) -> bool:
+    """A profile of a user, a relative of a patient: people, but known through somebody else."""
+    for edge in edges:
+        other = next((each for each in likely if each.table.name == edge.to), None)
+        if edge.table != one.table.name or other is None or other is one or edge.doubt:
+            continue
+        columns = one.table.columns
+        needed = not any(columns[name].nullable for name in edge.columns)
+        # Patients need a doctor, and are not the doctor's.
+        led_by_staff = is_one_of(edge.to, words.STAFF) and not is_one_of(one.table.name, words.STAFF)
+        if needed and role(edge) in ("", "owning") and not led_by_staff:
+            return True
+        if one.table.determines(edge.columns) and other.score >= one.score:
+            return True
+    return False
+
+
+def key_of(table: LiveTable) -> tuple[str, ...]:
+    """The columns that name a row: its primary key, or the first that are unique; none if there are none."""
+    for unique in table.uniques:
+        columns = [table.columns[name] for name in table.columns if name in unique.columns]
+        whole = all(
+            each.family in KEY_FAMILIES and not each.fractional and not each.nullable for each in columns
+        )
+        if unique.whole and columns and whole:
+            return tuple(each.name for each in columns)
+    return ()
+
+
+def _kind(table: str) -> str:
+    return singular(head(table)) or "person"
+
+
+def _with_own_kinds(people: list[Person]) -> list[Person]:
+    """Kinds are names, so no two may be the same."""
+    seen: dict[str, int] = {}
+    for person in people:
+        seen[person.kind] = seen.get(person.kind, 0) + 1
+    return [
+        person
+        if seen[person.kind] == 1
+        else Person(
+            person.table, "_".join(table_words(person.table)), person.key, person.staff, person.reason
+        )
+        for person in people
+    ]

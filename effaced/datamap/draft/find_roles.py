@@ -1,0 +1,196 @@
+"""Pointers that name no table: roles (author_id, created_by), e-mail addresses, polymorphic pairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.find_people import key_of
+from effaced.datamap.draft.find_pointers import SURE, comparable, judged
+from effaced.datamap.draft.names import (
+    concept_of,
+    is_one_of,
+    pieces,
+    pointer,
+    singular,
+    system_of,
+    table_words,
+)
+from effaced.datamap.draft.samples import Samples
+from effaced.datamap.draft.sketch import Edge, Person
+from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
+
+_ROLES = {*words.OWNING_ROLES, *words.RECEIVING_ROLES, *words.MENTIONING_ROLES, *words.MAKING_ROLES}
+
+
+def find_roles(
+    schema: LiveSchema, samples: Samples, people: list[Person], known: Iterable[Edge]
+) -> list[Edge]:
+    """What points at people without saying so in so many words."""
+    bound = {(edge.table, name) for edge in known for name in edge.columns}
+    found: list[Edge] = []
+    for table in schema.tables.values():
+        pairs = list(_polymorphic(schema, samples, table))
+        found += pairs
+        taken = {name for edge in pairs for name in edge.columns}
+        for column in table.columns.values():
+            if (table.name, column.name) not in bound and column.name not in taken:
+                edge = _by_role(schema, samples, people, table, column)
+                found += [edge] if edge else []
+    return found
+
+
+def _by_role(
+    schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
+) -> Edge | None:
+    said = None if system_of(column.name) else pointer(column.name)
+    if said is None or (table.determines([column.name]) and table.name in {each.table for each in people}):
+        return None
+    own = key_of(table)
+    if said.stem and said.stem[-1] in words.TREE_ROLES and len(own) == 1 and column.name not in own:
+        if not comparable(column, table.columns[own[0]]):
+            return None
+        return judged(
+            samples, table, column, table, table.columns[own[0]], "a row above it in the same table"
+        )
+    role = next((word for word in reversed(said.stem) if word in _ROLES), None)
+    people_word = bool(said.stem) and is_one_of(said.stem[-1], [*words.PEOPLE, *words.STAFF])
+    in_people = table.name in {each.table for each in people}
+    if role is None and not people_word:
+        return _by_ending(schema, samples, people, table, column)
+    if role is None and in_people:
+        return None
+    wanted_staff = role in words.MENTIONING_ROLES
+    edges = []
+    for person in sorted(people, key=lambda each: each.staff is not wanted_staff):
+        target = schema.tables[person.table]
+        if len(person.key) != 1:
+            continue
+        other = target.columns[person.key[0]]
+        if comparable(column, other):
+            reason = f"'{role or said.stem[-1]}' names a person"
+            edges.append(judged(samples, table, column, target, other, reason, guessed=True))
+    return min((edge for edge in edges if edge), key=lambda edge: bool(edge.doubt), default=None)
+
+
+def _by_ending(
+    schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
+) -> Edge | None:
+    """A word like `followed`, and values that are all keys of people: worth a look, no more."""
+    said = pointer(column.name)
+    if said is None or said.ending != "id" or not said.stem or not said.stem[-1].endswith(words.ROLE_ENDINGS):
+        return None
+    for person in people:
+        target = schema.tables[person.table]
+        if len(person.key) == 1 and comparable(column, target.columns[person.key[0]]):
+            edge = judged(
+                samples, table, column, target, target.columns[person.key[0]], "a word for a person"
+            )
+            share = samples.share(table.name, target.name, ((column.name, person.key[0]),))
+            if edge and not edge.doubt and share and share.of >= 3:
+                return replace(edge, doubt="only the ending of the name and its values say so")
+    return None
+
+
+def find_by_email(
+    schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
+) -> Iterator[Edge]:
+    """Rows that know the person by the e-mail address alone: newsletters, orders of guests."""
+    for table in schema.tables.values():
+        own = reached.get(table.name, [])
+        needed = all(
+            not schema.tables[table.name].columns[name].nullable for edge in own for name in edge.columns
+        )
+        if table.name in {each.table for each in people} or (own and needed):
+            continue
+        mine = next((each for each in table.columns.values() if _is_email(each)), None)
+        for person in people if mine else ():
+            target = schema.tables[person.table]
+            for other in target.columns.values():
+                if _is_email(other) and mine and target.determines([other.name]) and comparable(mine, other):
+                    edge = _email_edge(samples, table, mine, target, other)
+                    if edge:
+                        yield edge
+
+
+def _email_edge(
+    samples: Samples, table: LiveTable, mine: LiveColumn, target: LiveTable, other: LiveColumn
+) -> Edge | None:
+    on = ((mine.name, other.name),)
+    share = samples.share(table.name, target.name, on)
+    if share is None and not is_one_of(table.name, [*words.ORGANISATIONS, *words.PEOPLE, *words.STAFF]):
+        doubt = "there is no row to see whether these are the same addresses"
+        return Edge(table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt)
+    if share is None or not share.found:
+        return None
+    return Edge(table.name, target.name, on, f"the same e-mail address as in {target.name}, {share}")
+
+
+def _is_email(column: LiveColumn) -> bool:
+    concept = concept_of(column.name, column.family)
+    return concept is not None and concept.word == "email"
+
+
+# --- owner_type and owner_id -------------------------------------------------------------------------
+
+
+def _polymorphic(schema: LiveSchema, samples: Samples, table: LiveTable) -> Iterator[Edge]:
+    for kind in table.columns.values():
+        parts = pieces(kind.name)
+        django = parts[-3:] in (("content", "type", "id"), ("object", "type", "id"))
+        if parts[-1:] != ("type",) and not django:
+            continue
+        stem = parts[:-3] if django else parts[:-1]
+        names = {(*stem, "object", "id")} if django else {(*stem, "id"), (*stem, "key"), (*stem, "uuid")}
+        where = [each for each in table.columns.values() if pieces(each.name) in names and each is not kind]
+        if not where or not (stem or django):
+            continue
+        classes = _content_types(schema, samples) if django else None
+        yield from _by_class(schema, samples, table, kind, where[0], classes)
+
+
+def _by_class(
+    schema: LiveSchema,
+    samples: Samples,
+    table: LiveTable,
+    kind: LiveColumn,
+    own: LiveColumn,
+    classes: dict[Any, str] | None,
+) -> Iterator[Edge]:
+    for value in sorted(set(samples.values(table.name, kind.name)), key=str):
+        word = str(value) if classes is None else classes.get(value, "")
+        target = _table_of_class(schema, word)
+        if target is None or len(next(iter(target.uniques)).columns if target.uniques else ()) != 1:
+            continue
+        other = target.columns[next(iter(target.uniques[0].columns))]
+        on, where = ((own.name, other.name),), {kind.name: value}
+        share = samples.share(table.name, target.name, on, where=where)
+        # Only a word that is the name of a table is ever written down.
+        seen = f"'{value}' is {target.name}" if classes is None else f"content type {value} is {target.name}"
+        doubt = "" if share and share.part >= SURE else "not every sampled value is found there"
+        reason = f"{seen} in {kind.name}" + (f", {share}" if share else "")
+        as_text = own.family != other.family
+        yield Edge(table.name, target.name, on, reason, where=where, as_text=as_text, doubt=doubt)
+
+
+def _content_types(schema: LiveSchema, samples: Samples) -> dict[Any, str]:
+    """Django's list of classes: number -> `app.model`."""
+    for table in schema.tables.values():
+        if {"app_label", "model"} <= table.columns.keys():
+            return {row.get("id"): f"{row['app_label']}.{row['model']}" for row in samples.rows(table.name)}
+    return {}
+
+
+def _table_of_class(schema: LiveSchema, word: str) -> LiveTable | None:
+    """App\\Models\\User, auth.user and Customer all name a table."""
+    last = re.split(r"[\\./:]+", word)[-1]
+    wanted = tuple(singular(part) for part in pieces(last))
+    joined = "".join(wanted)
+    for table in schema.tables.values():
+        found = table_words(table.name)
+        if joined and (found == wanted or "".join(found) == joined):
+            return table
+    return None

@@ -1,0 +1,29 @@
+"""Which part the one pointed at has in a row, by the name of the pointer."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.names import pieces, pointer, singular, table_words
+from effaced.datamap.draft.sketch import Edge
+
+
+@cache
+def role(edge: Edge) -> str:
+    """owning, receiving, mentioning, making, choosing, or '' for a pointer that only names its table."""
+    for column in edge.columns:
+        said = pointer(column)
+        stem = said.stem if said else pieces(column)
+        if tuple(singular(word) for word in stem) == table_words(edge.to):
+            return ""
+        for name, known in (
+            ("choosing", words.CHOOSING),
+            ("receiving", words.RECEIVING_ROLES),
+            ("mentioning", words.MENTIONING_ROLES),
+            ("making", words.MAKING_ROLES),
+            ("owning", words.OWNING_ROLES),
+        ):
+            if any(word in known for word in stem):
+                return name
+    return ""

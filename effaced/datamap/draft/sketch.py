@@ -1,0 +1,89 @@
+"""The draft while it is being made: ways between tables, what stays, what each column becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from effaced.datamap.schema import LiveSchema
+
+
+class Way(StrEnum):
+    """What a pointer means for the rows that have it."""
+
+    OWNS = "owns"
+    """The row is the person's to whom it points."""
+    MENTIONS = "mentions"
+    """The row is somebody else's and only names the one it points at."""
+    FROM = "from"
+    """What is pointed at is the person's (an address), unless others point at it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A pointer from rows of `table` to rows of `to`, and what makes us think so."""
+
+    table: str
+    to: str
+    on: tuple[tuple[str, str], ...]
+    reason: str
+    foreign_key: bool = False
+    where: Mapping[str, str | int] | None = field(default=None, hash=False)
+    as_text: bool = False
+    doubt: str = ""
+    """Why a person has to look at it; empty if the guess is sure."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(own for own, _ in self.on)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A table with one row per person."""
+
+    table: str
+    kind: str
+    key: tuple[str, ...]
+    staff: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the draft says about one column, as YAML, and why. `doubt` makes a `review:` of it."""
+
+    yaml: str
+    reason: str
+    doubt: str = ""
+
+
+@dataclass(slots=True)
+class Sketch:
+    """All that has been guessed so far."""
+
+    schema: LiveSchema
+    people: list[Person]
+    others: list[str] = field(default_factory=list)
+    """Tables that might hold people, in words."""
+    links: dict[str, list[Edge]] = field(default_factory=dict)
+    """Per table, the pointers that make its rows a person's."""
+    sources: dict[str, list[Edge]] = field(default_factory=dict)
+    """Per table, the pointers of a person's rows into it (`from`)."""
+    mentions: dict[str, list[Edge]] = field(default_factory=dict)
+    stays: dict[str, str] = field(default_factory=dict)
+    """Tables whose rows stay, and why."""
+    records: dict[str, str] = field(default_factory=dict)
+    """Tables that a law may want to be kept, and which kind of law."""
+
+    @property
+    def personal(self) -> set[str]:
+        return {person.table for person in self.people} | self.links.keys() | self.sources.keys()
+
+    def person(self, table: str) -> Person | None:
+        return next((each for each in self.people if each.table == table), None)
+
+    def nullable(self, edge: Edge) -> bool:
+        columns = self.schema.tables[edge.table].columns
+        return any(columns[name].nullable for name in edge.columns)

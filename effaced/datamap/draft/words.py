@@ -1,0 +1,174 @@
+"""What words in the names of tables and columns say, as lists. English, German, French and Spanish.
+
+A phrase is written in lower case with blanks between its words; `names.py` says how names are split. To teach
+the draft a new word, add it here.
+"""
+
+from __future__ import annotations
+
+
+def _list(text: str) -> list[str]:
+    return text.split()
+
+
+# --- tables --------------------------------------------------------------------------------------------
+
+# In plural too where the plural is not the word with an s.
+PEOPLE = _list("""
+customer client buyer shopper consumer guest member subscriber user person people patient student pupil
+donor passenger traveller traveler visitor participant attendee applicant candidate player resident
+policyholder kunde kunden kundin benutzer nutzer mitglied mitglieder personen patienten gast gaeste schueler
+mieter utilisateur adherent abonne personne eleve cliente usuario paciente socio miembro persona alumno
+huesped
+""")
+
+STAFF = _list("""
+employee staff worker doctor physician nurse teacher driver operator admin administrator salesperson
+technician therapist personnel colleague trainer mitarbeiter angestellte angestellter arzt aerzte lehrer
+fahrer employe salarie empleado trabajador medico
+""")
+
+# People, if their columns say so too: an account may also be a bank's, a contact somebody's relative.
+PERHAPS_PEOPLE = _list("""
+account contact profile lead prospect konto kontakt compte cuenta contacto tenant
+""")
+
+ORGANISATIONS = _list("""
+organisation organization org company firm team tenant workspace department branch clinic club group
+supplier vendor partner manufacturer store warehouse business institution agency household channel project
+room board firma abteilung filiale lieferant gruppe verein praxis societe entreprise fournisseur equipe
+groupe empresa proveedor equipo grupo
+""")
+
+# What stands before or after the word that counts: tbl_customer, app_user, customer_master, kunden_stamm.
+TABLE_PREFIXES = _list("tbl tab t app auth core my sys crm dbo ref old new legacy wp tb mst")
+TABLE_SUFFIXES = (
+    "table tbl data master info detail record list old new stamm daten v1 v2 archive account profile"
+)
+TABLE_SUFFIXES_SET = frozenset(TABLE_SUFFIXES.split())
+
+FINANCIAL = _list("""
+invoice payment order contract refund transaction booking receipt charge payout sale purchase reservation
+shipment delivery return bill credit_note ledger quote rental policy rechnung rechnungen zahlung zahlungen
+bestellung bestellungen auftrag auftraege vertrag vertraege buchung buchungen lieferung lieferungen
+gutschrift gutschriften mahnung mahnungen angebot facture paiement commande contrat factura pago pedido
+contrato venta
+""")
+
+# Of these, the ones that have to say to whom they went.
+INVOICES = _list("invoice bill receipt credit_note rechnung rechnungen gutschrift facture factura")
+
+MEDICAL = _list("""
+diagnosis diagnose diagnoses diagnosen prescription treatment encounter vaccination immunization finding
+anamnesis surgery admission befund befunde rezept rezepte behandlung behandlungen ordonnance receta
+vital_sign vital medical_record health_record patient_record clinical_note lab_result lab_order lab_report
+""")
+
+EMPLOYMENT = _list("payslip payroll salary wage timesheet lohn gehalt gehaelter salaire nomina")
+
+# Parts of a record that is kept: order_items, invoice_lines.
+PARTS = _list("""
+item line position detail entry row posten positionen zeile ligne linea tax discount
+""")
+
+LOGS = _list("""
+log audit history event activity trail journal protokoll historie journal version revision
+""")
+
+# Tables of tools, with nobody in them.
+MACHINERY = _list("""
+alembic_version schema_migrations ar_internal_metadata django_migrations django_content_type
+flyway_schema_history knex_migrations migrations spatial_ref_sys sqlite_sequence databasechangelog
+databasechangeloglock
+""")
+
+# Files that people have put somewhere; what points at them says whose they are.
+FILES = _list("blob file upload image media asset picture photo scan datei bild")
+
+# The last part of a German word: Bestelldatum is a Datum.
+COMPOUND_HEADS = _list("datum nummer adresse betrag strasse telefon preis summe notiz bemerkung kommentar")
+
+# --- columns that point ------------------------------------------------------------------------------
+
+POINTER_ENDINGS = _list("""
+id no nr num number key code ref uid uuid fk pk guid ident nummer kennung numero
+""")
+
+# The row is the one's who is named so.
+OWNING_ROLES = _list("""
+owner author sender creator submitter poster uploader writer holder buyer payer subscriber requester
+requestor reporter applicant subject follower voter reviewer actor posted written uploaded submitted
+requested authored ordered purchased
+""")
+
+# The row is somebody else's, or nobody's; it only names one who had to do with it.
+MENTIONING_ROLES = _list("""
+assignee assigned manager supervisor referrer referred approver approved reviewed modified updated changed
+handled agent deleted processed invited inviter invitee rep representative responsible doctor physician
+nurse teacher technician prescribed prescriber examined performed verified closed resolved locked moderated
+moderator editor edited banned blocked boss lead leader head chief mentor sponsor coordinator contact
+attending treating signed ordering served swapped replaced substitute deputy with cashier clerk driver
+operator vorgesetzter betreuer bearbeiter to cc vendedor gestor tuteur
+""")
+
+# The row is theirs, unless it also names the one who sent it.
+RECEIVING_ROLES = _list("recipient receiver addressee empfaenger destinataire destinatario")
+
+# Who made a row may own it or not; other columns decide.
+MAKING_ROLES = _list("created added entered inserted made erstellt angelegt cree creado")
+
+# Rows that hang on rows of the same table.
+TREE_ROLES = _list("parent root reply replied ancestor thread eltern vorgaenger padre")
+
+# How words for people with a part in something end: followed_id, seller_id, mentee_id.
+ROLE_ENDINGS = ("ed", "er", "or", "ee")
+
+# Pointers that say which of the person's own rows is the chosen one.
+CHOOSING = _list("""
+last latest current default primary main previous next first active selected preferred
+""")
+
+# What a name is cut to in old schemas.
+SHORT = {
+    "cust": "customer",
+    "usr": "user",
+    "emp": "employee",
+    "empl": "employee",
+    "pat": "patient",
+    "acct": "account",
+    "acc": "account",
+    "ord": "order",
+    "inv": "invoice",
+    "addr": "address",
+    "org": "organisation",
+    "mbr": "member",
+    "cli": "client",
+    "kd": "kunde",
+    "kdn": "kunde",
+    "ma": "mitarbeiter",
+    "pers": "person",
+    "stud": "student",
+}
+
+# Other systems that know people by an id of their own.
+SYSTEMS = _list("""
+stripe paypal mailchimp hubspot salesforce crm zendesk intercom klaviyo braze sendgrid segment shopify auth0
+okta google facebook apple github linkedin twitter microsoft azure twilio adyen mollie braintree klarna
+datev sap erp freshdesk mixpanel amplitude chargebee recurly gocardless xero quickbooks helpdesk newsletter
+brevo mailjet external ext sso oidc saml ldap keycloak cognito firebase onesignal payment loyalty
+""")
+
+# --- keys of JSON documents ------------------------------------------------------------------------------
+
+# Besides the words for columns and people, those that the draft may repeat. Any other key might be a name.
+CONTAINERS = _list("""
+contact address billing shipping delivery customer user profile meta data payload before after old new change
+person family emergency item result value detail history attribute extra info personal account main home work
+relative guardian entry list object actor request response body form field answer note doctor
+""")
+
+# Words after the one that counts which change nothing: email_lower, phone_1, name_enc.
+HARMLESS = _list("""
+1 2 3 lower norm normalized normalised raw enc encrypted hash hashed alt secondary work home private canonical
+clean search idx
+""")

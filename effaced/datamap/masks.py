@@ -1,0 +1,48 @@
+"""Values of people with only their shape left: enough to recognise a kind of data, never the data."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+DOT = "•"
+HIDDEN = DOT * 4
+NOTHING = "–"
+_LONGEST = 48
+_WORD = re.compile(r"[^\W\d_]+|\d+|[^\w]|_", re.UNICODE)
+_KEPT = set(" @.,:;-_/+()'")
+_ENDING = re.compile(r"@.*(\.[^\W\d_]{2,6})$")
+
+
+def mask(value: Any) -> str:
+    """`Ada Okafor` as `A•••• O••••`; how long a word was is not told, and short texts are hidden whole."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return HIDDEN
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "(binary)"
+    if isinstance(value, dict | list | tuple):
+        return f"({'document' if isinstance(value, dict) else 'list'})"
+    return "".join(DOT if each.isalnum() else each for each in str(value))[:_LONGEST]
+
+
+def _text(text: str) -> str:
+    ending = found[1] if (found := _ENDING.search(text)) else ""
+    pieces = _WORD.findall(text.removesuffix(ending))
+    words = [each for each in pieces if each.isalpha()]
+    # A single short word, `male` or `Kim`, would be told by its first letter.
+    alone = len(words) == 1 and len(words[0]) < 6
+    masked = "".join(_piece(each, alone=alone) for each in pieces)
+    cut = f"{masked[:_LONGEST]}…" if len(masked) > _LONGEST else masked
+    return cut + ending
+
+
+def _piece(piece: str, *, alone: bool) -> str:
+    if piece.isdigit():
+        return DOT * len(piece)
+    if piece.isalpha():
+        return HIDDEN if alone or len(piece) < 3 else piece[0] + HIDDEN
+    return piece if piece in _KEPT else DOT

@@ -1,0 +1,39 @@
+"""One statement of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Delete, Select, Update
+
+from effaced.datamap.model import Action, Retained
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens in one table. `affected` counts the rows that `change`, if any, will touch.
+
+    `left` counts those that it should have touched and has not. A step that is not `told` only prepares
+    another: its rows go later and are counted there.
+    """
+
+    name: str
+    action: Action
+    retained: tuple[Retained, ...]
+    affected: Select[int]
+    left: Select[int]
+    change: Delete | Update | None
+    owned: ColumnElement[bool]
+    """Which rows it is about, before anything is changed."""
+    where: ColumnElement[bool]
+    """Which of them it has to change."""
+    written: Mapping[Column[Any], ColumnElement[Any]] = field(default_factory=dict)
+    scrubbed: Mapping[str, Select[int]] = field(default_factory=dict)
+    """Per scrubbed column, in how many rows something is found, before anything is changed."""
+    told: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.action})" if self.action is Action.DETACHED else self.name

@@ -1,0 +1,70 @@
+"""Free text without the person's identifiers, in SQL. The pattern is a parameter; NULL finds nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    String,
+    Text,
+    bindparam,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
+
+from effaced.datamap.model import ColumnRule
+from effaced.datamap.parameters import scrub_name
+from effaced.datamap.scrub import ERASED, PASSES
+
+Cell = ColumnElement[Any]
+
+
+def scrubbed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
+    """The text with `[erased]` for each match; as a whole if it would not fit the column any more."""
+    if dialect == "sqlite":
+        new: Cell = func.effaced_scrub(cell, _pattern(rule), type_=String())
+        return case((names_them(cell, rule, dialect), _fitting(new, cell.type)), else_=cell)
+    if not isinstance(cell.type, ARRAY):
+        new = _fitting(_replaced(cell, rule), cell.type)
+        return case((names_them(cell, rule, dialect), new), else_=cell)
+    items = func.unnest(cell).table_valued("item", with_ordinality="place").render_derived()
+    item = _fitting(_replaced(items.c.item, rule), cell.type.item_type)
+    texts = select(func.array_agg(aggregate_order_by(item, items.c.place))).scalar_subquery()
+    # Taken apart, an array of arrays would come together as a flat one.
+    flat = func.array_ndims(cell) == 1
+    whole = case((flat, cast(texts, cell.type)), else_=cast(_replaced(cell, rule), cell.type))
+    return case((names_them(cell, rule, dialect), whole), else_=cell)
+
+
+def names_them(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:
+    """Whether the pattern is found in it."""
+    if dialect == "sqlite":
+        return func.effaced_scrub(cell, _pattern(rule), type_=String()) != cell
+    if not isinstance(cell.type, ARRAY):
+        return func.coalesce(cast(cell, Text).regexp_match(_pattern(rule)), literal_column("false"))
+    items = func.unnest(cell).table_valued("item").render_derived()
+    return exists(select(literal_column("1")).where(cast(items.c.item, Text).regexp_match(_pattern(rule))))
+
+
+def _pattern(rule: ColumnRule) -> ColumnElement[str]:
+    return cast(bindparam(scrub_name(rule), type_=String()), Text)
+
+
+def _replaced(cell: Cell, rule: ColumnRule) -> ColumnElement[str]:
+    text: ColumnElement[Any] = cast(cell, Text)
+    for _ in range(PASSES):
+        text = func.regexp_replace(text, _pattern(rule), literal_column(f"'{ERASED}'"), literal_column("'g'"))
+    return text
+
+
+def _fitting(text: ColumnElement[Any], kind: Any) -> ColumnElement[Any]:
+    length = kind.length if isinstance(kind, String) else None
+    if length is None:
+        return text
+    return case((func.length(text) > length, literal_column(f"'{ERASED}'")), else_=text)

@@ -1,0 +1,37 @@
+"""How far the work on a person with very many rows has come, while it lasts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from effaced.model import RequestStatus
+from effaced.requests.tables import Request
+
+
+@dataclass(frozen=True, slots=True)
+class TableProgress:
+    """Rows done and all rows of one table; `label` tells if they only let go of the person."""
+
+    label: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    tables: tuple[TableProgress, ...]
+
+    @property
+    def done(self) -> int:
+        return sum(each.done for each in self.tables)
+
+    @property
+    def total(self) -> int:
+        return sum(each.total for each in self.tables)
+
+
+def progress_of(request: Request) -> Progress | None:
+    """None unless the request's rows are being worked off in batches right now."""
+    if not request.worked_off or request.status is not RequestStatus.APPROVED:
+        return None
+    return Progress(tuple(TableProgress(label, *counts) for label, counts in request.worked_off.items()))

@@ -1,0 +1,116 @@
+"""The notes of `effaced datamap check`: what fits the database and still wants a look."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from effaced import clock
+from effaced.datamap.notes import find_notes
+from tests.integration.datamap.conftest import Company
+
+MAP = """
+    version: 1
+    subject: {table: customers, key: id}
+    tables:
+      customers:
+        columns: {id: not_personal, name: {anonymise: fixed_text}, address_id: delete}
+      addresses:
+        link: {from: customers, on: {id: address_id}}
+        columns: {id: delete, street: delete}
+      orders:
+        link: {to: customers, on: {customer_id: id}}
+        columns: {customer_id: delete, total: delete}
+    not_personal: [products]
+"""
+SCHEMA = (
+    "CREATE TABLE addresses (id integer PRIMARY KEY, street text)",
+    "CREATE TABLE customers (id integer PRIMARY KEY, name text, address_id integer REFERENCES addresses)",
+    "CREATE TABLE orders (customer_id integer REFERENCES customers, total integer)",
+    "CREATE TABLE products (id integer PRIMARY KEY, name text)",
+)
+INDEXES = (
+    "CREATE INDEX customers_address ON customers (address_id)",
+    "CREATE INDEX orders_customer ON orders (customer_id, total)",
+)
+
+
+@pytest.fixture
+def built(company: Company) -> Company:
+    company.run(*SCHEMA)
+    return company
+
+
+def notes(company: Company, yaml: str = MAP) -> list[str]:
+    plan = company.plan(yaml)
+    return [each.message for each in find_notes(plan.schema, plan.data_map)]
+
+
+def test_a_map_can_have_no_notes(built: Company) -> None:
+    built.run(*INDEXES)
+    assert notes(built) == []
+
+
+def test_links_whose_rows_no_index_finds(built: Company) -> None:
+    assert notes(built) == [
+        "addresses.link: no index of customers begins with address_id, by which others that point here are"
+        " found",
+        "orders.link: no index begins with customer_id, so every erasure reads all of orders",
+    ]
+
+
+def test_an_index_that_begins_with_something_else_does_not_help(built: Company) -> None:
+    built.run(INDEXES[0], "CREATE INDEX wrong ON orders (total, customer_id)")
+    assert len(notes(built)) == 1
+
+
+def test_a_unique_constraint_is_an_index(company: Company) -> None:
+    company.run(*SCHEMA[:2], INDEXES[0])
+    company.run("CREATE TABLE orders (customer_id integer UNIQUE, total integer)", SCHEMA[3])
+    assert notes(company) == []
+
+
+def test_an_index_with_a_condition_helps_only_a_link_that_has_one(built: Company) -> None:
+    built.run(INDEXES[0], "CREATE INDEX a_few ON orders (customer_id) WHERE total = 1")
+    assert len(notes(built)) == 1
+    assert notes(built, MAP.replace("{customer_id: id}}", "{customer_id: id}, where: {total: 1}}")) == []
+
+
+def test_rows_that_are_found_by_a_comparison_of_texts(built: Company) -> None:
+    built.run(*INDEXES)
+    said = notes(built, MAP.replace("{customer_id: id}}", "{customer_id: id}, as: text}"))
+    assert said == [
+        "orders.link: rows are found by comparing texts: see that both sides are written alike, and have an"
+        " index"
+    ]
+
+
+def test_a_retention_that_has_ended(built: Company) -> None:
+    built.run(*INDEXES)
+    kept = MAP.replace(
+        "{customer_id: delete, total: delete}",
+        "{customer_id: {retain: law}, total: {retain: {basis: law, until: 2031-12-31}}}",
+    )
+    with clock.pretend(datetime(2031, 12, 31, tzinfo=UTC)):
+        assert notes(built, kept) == []
+    with clock.pretend(datetime(2032, 1, 1, tzinfo=UTC)):
+        assert len(notes(built, kept)) == 1
+
+
+def test_names_that_sound_like_people_and_are_declared_otherwise(company: Company) -> None:
+    company.run(*SCHEMA[:3], *INDEXES)
+    company.run("CREATE TABLE products (id integer PRIMARY KEY, designer_email text)")
+    company.run("CREATE TABLE guests (id integer PRIMARY KEY)")
+    yaml = MAP.replace("street: delete", "street: not_personal").replace("[products]", "[products, guests]")
+    assert notes(company, yaml) == [
+        "addresses.street is declared not_personal, but sounds like an address",
+        "guests is listed as not_personal, but is called after people (guests)",
+        "products is listed as not_personal, but its column designer_email sounds like an e-mail address",
+    ]
+
+
+def test_each_note_has_its_line(built: Company) -> None:
+    plan = built.plan(MAP)
+    lines = [each.where.rpartition(":")[2] for each in find_notes(plan.schema, plan.data_map)]
+    assert lines == ["8", "11"]

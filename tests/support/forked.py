@@ -1,0 +1,86 @@
+"""`effaced ...` as a process of its own, forked from one that has everything imported.
+
+A process that starts from nothing spends seconds of CPU on imports before it does what a test is about.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["effaced.app", "effaced.cli.gunicorn", "effaced.cli.serve"])
+
+
+class Forked:
+    """A running command, with those methods of Popen that tests use. It writes to files."""
+
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        environ: Mapping[str, str],
+        folder: Path,
+        output: Path,
+        *,
+        errors: Path | None = None,
+        typed: str = "",
+    ) -> None:
+        self.args = arguments
+        self._process: ForkServerProcess = _context.Process(
+            target=_run, args=(arguments, dict(environ), folder, output, errors or output, typed)
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, seconds: float) -> int:
+        self._process.join(seconds)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(self.args, seconds)
+        return self._process.exitcode
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+
+def run(
+    *arguments: str, environ: Mapping[str, str], folder: Path, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """The command from start to end, as subprocess.run would give it."""
+    with TemporaryDirectory() as place:
+        output, errors = Path(place, "output"), Path(place, "errors")
+        process = Forked(arguments, environ, folder, output, errors=errors, typed=typed)
+        try:
+            code = process.wait(60)
+        finally:
+            process.terminate()
+        return subprocess.CompletedProcess(arguments, code, output.read_text(), errors.read_text())
+
+
+def _run(
+    arguments: tuple[str, ...], environ: dict[str, str], folder: Path, output: Path, errors: Path, typed: str
+) -> None:
+    from effaced.cli.main import main
+
+    os.setsid()
+    for path, descriptor in ((output, 1), (errors, 2)):
+        with path.open("ab") as file:
+            os.dup2(file.fileno(), descriptor)
+    reader, writer = os.pipe()
+    os.write(writer, typed.encode())
+    os.close(writer)
+    sys.stdin = os.fdopen(reader)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = ["effaced", *arguments]
+    main()
