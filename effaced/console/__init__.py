@@ -9,6 +9,7 @@ from effaced.console import (
     advice,
     audit,
     call,
+    datamap,
     errors,
     filters,
     guard,
@@ -20,6 +21,7 @@ from effaced.console import (
     requests,
     resolver,
     resolvers,
+    retentions,
     scheduled,
     sign_in,
     steer,
@@ -39,10 +41,12 @@ PAGES = (
     letter,
     scheduled,
     verified,
+    retentions,
     resolvers,
     resolver,
     steer,
     advice,
+    datamap,
     audit,
 )
 

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.accounts.actors import names_of
 from effaced.audit.notes import read_notes
+from effaced.breakers import transitions
 from effaced.breakers.admission import effective_state
 from effaced.breakers.change import new_row
 from effaced.breakers.model import (
     BreakerState,
     CircuitBreakerStateData,
-    StoreUnavailable,
     host_name,
     resolver_name,
 )
@@ -36,7 +36,10 @@ _HELD = {BreakerState.OPEN: Circuit.HELD_OPEN, BreakerState.CLOSED: Circuit.HELD
 
 @dataclass(frozen=True, slots=True)
 class BreakerView:
-    """One breaker. `until` is when its wait, its pin or a vendor's pause is over; `by` holds it, and why."""
+    """One breaker. `until` is when its wait, its pin or a vendor's pause is over; `by` holds it, and why.
+
+    `since` is when it ceased to be closed: a failed trial opens it anew, and that is not it.
+    """
 
     name: str
     circuit: Circuit
@@ -56,18 +59,13 @@ class BreakerView:
         return self.circuit in (Circuit.HELD_OPEN, Circuit.HELD_CLOSED)
 
 
-def load_breakers() -> Rows | None:
-    """All breakers in one look; None if their store does not answer."""
-    try:
-        return {row.service_name: row for row in runtime().breakers.repository.load_all()}
-    except StoreUnavailable:
-        return None
+def load_breakers() -> Rows:
+    """All breakers in one look; as last known, if their store does not answer."""
+    return {row.service_name: row for row in runtime().breakers.repository.load_all()}
 
 
-def not_closed(rows: Rows | None) -> list[str]:
+def not_closed(rows: Rows) -> list[str]:
     """The configured systems whose breaker, or whose host's, is not closed: what the overview counts."""
-    if rows is None:
-        return []
     now = clock.now()
     return [
         each.name
@@ -86,16 +84,23 @@ def breakers_of(each: Registered) -> tuple[str, ...]:
 
 
 def breaker_views(session: Session, rows: Rows, names: Iterable[str]) -> dict[str, BreakerView]:
-    """These breakers, with the names and the words of whoever holds one: two looks for all of them."""
+    """These breakers, with the names and the words of whoever holds one: a few looks for all of them."""
     wanted = {name: rows.get(name) or new_row(name) for name in names}
     held = [row for row in wanted.values() if row.is_pinned(clock.now())]
     people = names_of(session, [row.controlled_by for row in held if row.controlled_by])
     notes = [note for row in held if (note := _note(row)) is not None]
     texts = read_notes(session, runtime().keyring, notes) if notes else {}
-    return {name: _view(row, people, texts) for name, row in wanted.items()}
+    away = [name for name, row in wanted.items() if row.state is not BreakerState.CLOSED]
+    since = transitions.left_closed(session, away) if away else {}
+    return {name: _view(row, people, texts, since.get(name)) for name, row in wanted.items()}
 
 
-def _view(row: CircuitBreakerStateData, people: Mapping[str, str], texts: Mapping[UUID, str]) -> BreakerView:
+def _view(
+    row: CircuitBreakerStateData,
+    people: Mapping[str, str],
+    texts: Mapping[UUID, str],
+    since: datetime | None,
+) -> BreakerView:
     now = clock.now()
     if row.pinned is not None and row.is_pinned(now):
         note = _note(row)
@@ -104,7 +109,7 @@ def _view(row: CircuitBreakerStateData, people: Mapping[str, str], texts: Mappin
             _HELD[row.pinned],
             row.pinned is BreakerState.OPEN,
             row.expires_at,
-            row.opened_at,
+            since,
             row.failure_count,
             people.get(row.controlled_by or ""),
             texts.get(note) if note else None,
@@ -115,7 +120,6 @@ def _view(row: CircuitBreakerStateData, people: Mapping[str, str], texts: Mappin
         )
     is_open = row.state is BreakerState.OPEN
     until = row.retry_at if is_open and row.retry_at and row.retry_at > now else None
-    since = row.opened_at if row.state is not BreakerState.CLOSED else None
     return BreakerView(row.service_name, _PLAIN[row.state], is_open, until, since, row.failure_count)
 
 

@@ -29,7 +29,11 @@ class CallView:
 
     @property
     def for_a_person(self) -> bool:
-        """Whether somebody may do it by hand: it is parked for that, or was abandoned."""
+        """Whether somebody may do it by hand: it is parked for that, was abandoned, or is still there."""
+        return self.entry.unconfirmed or self._by_hand
+
+    @property
+    def _by_hand(self) -> bool:
         return self.entry.attestable and (self.by_hand or self.entry.status is OutboxStatus.ABANDONED)
 
     @property

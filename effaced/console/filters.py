@@ -33,6 +33,7 @@ def register(app: Flask) -> None:
         relative=relative,
         iso=iso,
         day=day,
+        until=until,
         number=number,
         plural=plural,
         short=short,
@@ -87,6 +88,14 @@ def deadline(due: datetime, closed: datetime | None = None) -> times.Deadline:
 
 def day(value: date | str) -> str:
     return times.day(date.fromisoformat(value) if isinstance(value, str) else value)
+
+
+def until(value: str) -> str:
+    """The end of a retention: a day, or the rule by which it is counted."""
+    try:
+        return day(value)
+    except ValueError:
+        return value
 
 
 def number(value: int) -> str:

@@ -35,8 +35,18 @@ def _rows(payload: Payload) -> str:
     tables = [table for table in payload["tables"] if table["action"] != "retained" and table["rows"]]
     rows = sum(table["rows"] for table in tables)
     calls = payload["external_calls"]
-    own = f"Own database changed: {_count(rows, 'row')} in {_count(len(tables), 'table')}"
+    names = {table["table"] for table in tables}  # one whose rows also let go of the person is there twice
+    own = f"Own database changed: {_count(rows, 'row')} in {_count(len(names), 'table')}"
     return f"{own}. {_count(calls, 'external call')} queued."
+
+
+def _where(payload: Payload) -> str:
+    return f" in {', '.join(payload['tables'])}" if payload.get("tables") else ""
+
+
+def _begun(payload: Payload) -> str:
+    rows = sum(table["rows"] for table in payload["tables"])
+    return f"Very many rows: {_count(rows, 'row')} are worked off in batches before the rest."
 
 
 def _corrected(payload: Payload) -> str:
@@ -44,6 +54,12 @@ def _corrected(payload: Payload) -> str:
     rows = sum(table["rows"] for table in payload["tables"])
     own = f"Own database corrected ({', '.join(payload['fields'])}): {_count(rows, 'row')} changed"
     return f"{own}. {_count(payload['external_calls'], 'external call')} queued."
+
+
+def _retention(payload: Payload) -> str:
+    if payload["action"] == "closed":
+        return f"The data map has no table {payload['table']} any more: nothing is registered as kept there."
+    return f"Retention ended: {_count(payload['rows'], 'row')} of {payload['table']} {payload['action']}."
 
 
 def _abandoned(payload: Payload) -> str:
@@ -176,15 +192,29 @@ GLOSSARY: dict[str, Sentence] = {
         "good", "user", lambda p, _m: f"Approved ({p['approvals_given']} of {p['approvals_needed']})."
     ),
     "LOCAL_ERASURE_EXECUTED": Sentence("good", "database", lambda p, _m: _rows(p)),
+    "LOCAL_ERASURE_BEGUN": Sentence("quiet", "database", lambda p, _m: _begun(p)),
+    "LOCAL_VERIFIED": Sentence(
+        "good",
+        "database",
+        lambda p, _m: f"Own database read back: nothing left in {_count(p['tables'], 'table')}.",
+    ),
     "LOCAL_RECTIFICATION_EXECUTED": Sentence("good", "database", lambda p, _m: _corrected(p)),
     "REQUEST_SUPERSEDED": Sentence(
         "quiet", "cross", lambda _p, _m: "Closed: the person was erased, so nothing is left to correct."
     ),
     "LOCAL_EXECUTION_FAILED": Sentence(
-        "bad", "alert", lambda p, _m: f"Changing the own database failed ({p['error']}), {_tries(p)}."
+        "bad",
+        "alert",
+        lambda p, _m: f"Changing the own database failed ({p['error']}){_where(p)}, {_tries(p)}.",
     ),
     "LOCAL_EXECUTION_REQUEUED": Sentence(
         "info", "cycle", lambda _p, _m: "The change of the own database is to be tried again."
+    ),
+    "RETENTION_ENDED": Sentence("good", "database", lambda p, _m: _retention(p)),
+    "RETENTION_FAILED": Sentence(
+        "bad",
+        "alert",
+        lambda p, _m: f"What need not be kept any more could not be erased ({p['error']}).",
     ),
     "ERASURE_STEP_SUCCEEDED": Sentence("good", "check", lambda p, _m: f"{p['resolver']} {_outcome(p)}."),
     "ERASURE_STEP_FAILED": Sentence("bad", "cross", lambda p, _m: _abandoned(p)),
@@ -208,6 +238,16 @@ GLOSSARY: dict[str, Sentence] = {
         "info",
         "cycle",
         lambda p, _m: f"{p['resolver']} is to be tried again, with a full set of tries.",
+    ),
+    "ABSENCE_SPIKED": Sentence(
+        "bad",
+        "alert",
+        lambda p, _m: (
+            f"{p['resolver']} suddenly knew nobody: {p['absent']:,} of {p['answers']:,} were not there."
+        ),
+    ),
+    "ERASURE_READ_BACK_ATTESTED": Sentence(
+        "good", "user", lambda p, _m: f"Somebody has seen that the data at {p['resolver']} is gone."
     ),
     "ERASURE_READ_BACK_REQUESTED": Sentence(
         "info", "cycle", lambda p, _m: f"{p['resolver']} is to be asked to erase, and looked at, once more."

@@ -18,15 +18,14 @@ from effaced.console.htmx import go_to, render, say, wants_fragment
 from effaced.console.letter_story import letter_story
 from effaced.deadletters.assign import add_note, assign
 from effaced.deadletters.read import DeadLetterLine, lines_by_id
-from effaced.deadletters.rules import DECISIONS, OPEN
+from effaced.deadletters.rules import DECISIONS, SETTLED
 from effaced.errors import Conflict, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.outbox.read import find_entry
-from effaced.requests.letters import decide_letter
+from effaced.requests.letters import decide_letter, why_not_closed
 from effaced.requests.read import refs_of
 
 blueprint = Blueprint("letter", __name__)
-_BY_HAND = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
 
 
 class Decision(StrEnum):
@@ -64,7 +63,7 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class LetterView:
-    """A letter with what can be done about it. `call_url` leads to where its work is attested."""
+    """A letter with what can be done about it. `kept_open` says why it can't be closed."""
 
     letter: DeadLetterLine
     ref: str | None
@@ -72,6 +71,7 @@ class LetterView:
     mine: bool
     attestable: bool
     decisions: tuple[Decision, ...]
+    kept_open: str | None
 
     @property
     def requeueable(self) -> bool:
@@ -160,19 +160,28 @@ def _page(letter_id: UUID, typed: Typed | None = None) -> Page:
 
 def _view(session: Session, letter: DeadLetterLine) -> LetterView:
     actor = f"officer:{letter.assigned_to}" if letter.assigned_to else ""
-    entry = find_entry(session, letter.entry_id) if letter.entry_id and letter.domain in _BY_HAND else None
+    possible = {each: to for each, to in _BECOMES.items() if letter.status in DECISIONS[to]}
+    kept_open = why_not_closed(session, letter) if set(SETTLED).intersection(possible.values()) else None
     return LetterView(
         letter,
         refs_of(session, [letter.request_id]).get(letter.request_id) if letter.request_id else None,
         names_of(session, [actor])[actor] if actor else None,
         letter.assigned_to == me().id,
-        letter.status in OPEN and entry is not None and entry.attestable,
-        tuple(each for each, to in _BECOMES.items() if letter.status in DECISIONS[to]),
+        letter.open and _attestable(session, letter),
+        tuple(each for each, to in possible.items() if not (kept_open and to in SETTLED)),
+        kept_open,
     )
 
 
+def _attestable(session: Session, letter: DeadLetterLine) -> bool:
+    entry = find_entry(session, letter.entry_id) if letter.entry_id else None
+    if entry is None:
+        return False
+    return entry.unconfirmed if letter.domain is DeadLetterDomain.VERIFICATION else entry.attestable
+
+
 def _find(session: Session, letter_id: UUID) -> DeadLetterLine:
-    found = lines_by_id(session, [letter_id])
+    found = lines_by_id(session, [letter_id], runtime().letter_sla)
     if not found:
         abort(404)
     return found[0]

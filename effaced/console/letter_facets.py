@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from sqlalchemy.orm import Session
 
@@ -29,12 +30,21 @@ _BETWEEN = "|"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value: a link to the list it would make, and how long that list is."""
+    """One value: a link to the list it would make, and how long that list is.
+
+    A chosen one that can be taken away again `clears`; of the states there is always one.
+    """
 
     words: str
     count: int
     url: str
     chosen: bool
+    clears: bool = False
+
+    @property
+    def key(self) -> str:
+        """Names the value within its facet, in letters that an id may have."""
+        return sha256(self.words.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,7 @@ def facet_rows(session: Session, query: LetterQuery, which: DeadLetterFilter) ->
         Facet("Where", _plain(query, "domain", found.domain, lambda each: label(DeadLetterDomain(each)))),
         Facet("System", _plain(query, "resolver", found.resolver, str)),
         Facet("Error", _plain(query, "error", found.error, str)),
-        Facet("Mine and late", _marks(session, query, which)),
+        Facet("Attention", _marks(session, query, which)),
     ]
 
 
@@ -102,6 +112,7 @@ def _plain(
             count,
             replace(query, **{field: "" if each == chosen else each}).url(),
             each == chosen,
+            each == chosen,
         )
         for each, count in known.items()
     )
@@ -111,7 +122,7 @@ def _marks(session: Session, query: LetterQuery, which: DeadLetterFilter) -> tup
     def value(words: str, narrowed: LetterQuery, cleared: LetterQuery, filter_: DeadLetterFilter) -> Value:
         chosen = narrowed == query
         count = count_dead_letters(session, filter_)
-        return Value(words, count, (cleared if chosen else narrowed).url(), chosen)
+        return Value(words, count, (cleared if chosen else narrowed).url(), chosen, chosen)
 
     anybody = replace(which, assigned_to=None, unassigned=False)
     return (

@@ -9,7 +9,7 @@ from typing import Any
 from flask import url_for
 from sqlalchemy.orm import Session
 
-from effaced.console.current import me
+from effaced.console.current import me, runtime
 from effaced.console.urls import not_allowed, request_id_of, with_query
 from effaced.console.words import label
 from effaced.deadletters.read import DeadLetterFilter
@@ -83,6 +83,7 @@ class LetterQuery:
             assigned_to=me().id if self.whose == MINE else None,
             unassigned=self.whose == NOBODY,
             late=self.late == LATE,
+            sla=runtime().letter_sla,
         )
 
     def fields(self) -> dict[str, str]:
@@ -103,14 +104,17 @@ class LetterQuery:
 
     def words(self) -> str:
         """The filter as people would say it."""
-        status = {OPEN: "open", ALL: "in any state"}.get(self.status)
+        late = "waiting too long"
+        status = {OPEN: f"{late if self.late else 'waiting'} for a person", ALL: "in any state"}.get(
+            self.status
+        )
         parts = [
             status or f"in the state “{label(DeadLetterStatus(self.status)).lower()}”",
             f"from {label(DeadLetterDomain(self.domain)).lower()}" if self.domain else "",
             f"at {self.resolver}" if self.resolver else "",
             f"with the error {self.error}" if self.error else "",
             f"of request {self.ref}" if self.ref else "",
-            "waiting too long" if self.late else "",
+            late if self.late and self.status != OPEN else "",
             _WHOSE_WORDS.get(self.whose, ""),
         ]
         return ", ".join(part for part in parts if part)

@@ -16,6 +16,7 @@ from effaced.console.resolvers import State
 from effaced.days import days_from
 from effaced.deadletters.read import DeadLetterFilter, count_dead_letters
 from effaced.model import RequestStatus, Verification
+from effaced.outbox.absences import raised
 from effaced.outbox.flow import ALL, pauses
 from effaced.outbox.read import (
     ParkedFilter,
@@ -31,6 +32,7 @@ from effaced.requests.read import (
     list_requests,
     received_by_day,
 )
+from effaced.requests.retention_view import count_due
 
 blueprint = Blueprint("overview", __name__)
 DAYS = 30
@@ -56,14 +58,15 @@ def index() -> str:
         needs = needs_of(session)
         next_up = list_requests(session, RequestQuery().filter(), now, limit=NEXT)
         flow = _flow(session)
-        paused = sorted(pauses(session))
+        paused, absences = sorted(pauses(session)), sorted(raised(session))
     return render_template(
         "console/overview/index.html",
         needs=needs,
-        calm=not any(need.count for need in needs if need.tone != "info") and not paused,
+        calm=not any(need.count for need in needs if need.tone != "info") and not paused and not absences,
         next_up=next_up,
         paused=paused,
         everything_paused=ALL in paused,
+        absences=absences,
         all_open=RequestQuery(),
         flow=flow,
         chart=flow_chart(flow),
@@ -126,6 +129,14 @@ def needs_of(session: Session) -> list[Need]:
             url_for("console.resolvers.index", state=State.PAUSED.value),
             "warn",
             "pause",
+        ),
+        Need(
+            "Retention ended",
+            "need not be kept any more",
+            count_due(session, local_now().date()),
+            url_for("console.retentions.index"),
+            "warn",
+            "clock",
         ),
         Need(
             "Waiting at a vendor",

@@ -13,6 +13,7 @@ from effaced.datamap.subject import find_subject
 from effaced.errors import ConfigurationError, NotFound, Refused, Unavailable
 from effaced.model import RequestKind
 from effaced.requests.subject import open_corrections, open_subject
+from effaced.requests.systems import knowing
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
 
@@ -54,8 +55,8 @@ class Plan:
 
     @property
     def tables(self) -> int:
-        changed = sum(1 for effect in self.effects if effect.changed)
-        return changed + sum(1 for each in self.corrections if each.rows)
+        changed = {effect.table for effect in self.effects if effect.changed}
+        return len(changed) + sum(1 for each in self.corrections if each.rows)
 
 
 def plan_of(session: Session, request: Request) -> Plan:
@@ -73,21 +74,18 @@ def _plan(session: Session, request: Request) -> Plan:
     subject_id = open_subject(here.keyring, request)
     if subject_id is None:
         return Plan(problem="The request no longer knows whom it is about.")
-    subject = find_subject(session, here.plan, subject_id)
-    refs = subject.refs if subject else {}
-    known = [each for each in here.registry if each.ref in refs]
-    plan = Plan(
-        calls=_names(known),
-        unknown_to=_names([each for each in here.registry if each not in known]),
-    )
+    erasure = here.plan.named(request.subject_type)
+    subject = find_subject(session, erasure, subject_id)
+    known, strangers = knowing(here.registry, subject.refs if subject else {})
+    plan = Plan(calls=_names(known), unknown_to=_names(strangers))
     if request.kind is RequestKind.ERASURE:
-        return replace(plan, effects=tuple(dry_run(session, here.plan, subject_id)))
+        return replace(plan, effects=tuple(dry_run(session, erasure, subject_id)))
     corrections = open_corrections(here.keyring, request)
     fields = {each.column for each in corrections}
     concerned = [each for each in known if each.fields is None or each.fields & fields]
     return replace(
         plan,
-        corrections=tuple(foresee(session, here.plan, subject_id, corrections)),
+        corrections=tuple(foresee(session, erasure, subject_id, corrections)),
         calls=_names(concerned),
         not_concerned=_names([each for each in known if each not in concerned]),
         unable=_names([each for each in concerned if not each.rectifies]),

@@ -15,10 +15,19 @@ from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
 from effaced.console.letter_query import LetterQuery
 from effaced.console.urls import with_query
-from effaced.deadletters.read import count_dead_letters, groups, lines_by_id
+from effaced.deadletters.read import groups, lines_by_id
 from effaced.errors import Conflict, Refused
+from effaced.paging import PAGE
 from effaced.requests.read import refs_of
-from effaced.requests.redrive_set import MOST_OF_A_SET, PER_SECOND, advance, cancel_redrive, start_redrive
+from effaced.requests.redrive_set import (
+    MOST_OF_A_SET,
+    PER_SECOND,
+    advance,
+    cancel_redrive,
+    count_taken,
+    start_redrive,
+    taken_of,
+)
 from effaced.requests.redrive_view import RedriveView, list_redrives, redrive_results, redrive_view
 
 blueprint = Blueprint("redrives", __name__)
@@ -75,11 +84,15 @@ def show(redrive_id: UUID) -> Response:
     after = request.args.get("after") or None
     with runtime().db.read() as session:
         view = redrive_view(session, redrive_id)
-        if wants_fragment() and request.args.get("seen") == _version(view):
+        seen = request.args.get("seen", "")
+        if wants_fragment() and seen == _version(view):
             return make_response("", 204)
         results = redrive_results(session, redrive_id, after=after)
         letters = {
-            each.id: each for each in lines_by_id(session, [row.dead_letter_id for row in results.items])
+            each.id: each
+            for each in lines_by_id(
+                session, [row.dead_letter_id for row in results.items], runtime().letter_sla
+            )
         }
         note = read_notes(session, runtime().keyring, [view.note_id])
         who = names_of(session, [each for each in (view.by, view.ended_by) if each])
@@ -99,6 +112,7 @@ def show(redrive_id: UUID) -> Response:
         words=words,
         after=after,
         next_url=with_query(url, {"after": results.next}),
+        rows_too=wants_fragment() and (not view.running or _rows_seen(seen) <= PAGE),
     )
 
 
@@ -117,9 +131,9 @@ def _confirmation(
     query: LetterQuery, *, reason: str = "", force: bool = False, error: str | None = None
 ) -> Page:
     with runtime().db.read() as session:
-        which = query.filter(session)
-        count = count_dead_letters(session, which)
-        kinds = groups(session, which, limit=8)
+        chosen = taken_of(query.filter(session))
+        count = count_taken(session, chosen) if chosen else 0
+        kinds = groups(session, chosen, limit=8) if chosen else []
     return render(
         "console/redrives/confirm.html",
         "console/redrives/_confirm.html",
@@ -143,3 +157,8 @@ def _words(session: Session, view: RedriveView) -> str:
 
 def _version(view: RedriveView) -> str:
     return f"{view.done}-{view.status.value}"
+
+
+def _rows_seen(version: str) -> int:
+    done = version.partition("-")[0]
+    return int(done) if done.isdecimal() else 0

@@ -53,6 +53,8 @@ def give_approval(ref: str) -> Response:
 def _approved(request: Request) -> Response:
     if request.status is RequestStatus.REVIEW:
         said, tone = "Approved. Another officer's approval is still needed.", "good"
+    elif request.status is RequestStatus.APPROVED and not request.execute_attempts:
+        said, tone = "Approved. There are very many rows: they are worked off in batches next.", "good"
     elif request.status is RequestStatus.APPROVED:
         said, tone = "Approved, but the own database could not be changed. Nothing was lost.", "warn"
     else:

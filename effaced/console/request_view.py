@@ -19,6 +19,7 @@ from effaced.deadletters.read import DeadLetterLine, open_letters_of
 from effaced.model import DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus, Verification
 from effaced.outbox.flow import pauses
 from effaced.outbox.read import EntryLine, entries_of
+from effaced.requests.progress import Progress, progress_of
 from effaced.requests.read import RequestLine, approvals_of, line_of
 from effaced.requests.tables import Request
 
@@ -60,6 +61,7 @@ class RequestView:
     next_action: str
     story: Timeline
     plan: Plan | None
+    progress: Progress | None
     version: str
 
     @property
@@ -87,7 +89,7 @@ class RequestView:
 def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan: bool) -> RequestView:
     entries = tuple(entries_of(session, request.id))
     calls = call_views(entries, pauses(session))
-    letters = tuple(open_letters_of(session, [request.id]))
+    letters = tuple(open_letters_of(session, [request.id], runtime().letter_sla))
     story = timeline(session, runtime().keyring, runtime().settings.zone, request.id)
     given = approvals_of(session, request.id)
     why_not = _why_not(request, officer, {approval.officer_id for approval in given})
@@ -107,6 +109,7 @@ def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan:
         next_action=_next_action(request, calls, letters, len(given)),
         story=story,
         plan=plan_of(session, request) if with_plan and request.status in PLANNED else None,
+        progress=progress_of(request),
         version=_version(request, calls, story),
     )
 
@@ -127,6 +130,8 @@ def _local(request: Request, letters: tuple[DeadLetterLine, ...]) -> Step:
         state, text = "done", "changed in one transaction"
     elif any(letter.domain is DeadLetterDomain.LOCAL_EXECUTION for letter in letters):
         state, text = "blocked", "failed; nothing was changed"
+    elif progress_of(request):
+        state, text = "doing", "worked off in batches"
     elif request.status is RequestStatus.APPROVED:
         state, text = "doing", "about to be changed"
     elif request.closed_at:
@@ -169,6 +174,7 @@ def _verified(request: Request, entries: tuple[EntryLine, ...]) -> Step:
         f"{number} {word}"
         for number, word in (
             (by[Verification.CONFIRMED], "confirmed"),
+            (by[Verification.ATTESTED], "attested"),
             (by[Verification.STILL_PRESENT], "still present"),
             (by[Verification.DUE], "to be looked at"),
         )
@@ -200,6 +206,8 @@ def _next_action(
         missing = request.approvals_needed - given
         return "An officer has to approve." if missing == 1 else f"{missing} officers have to approve."
     if request.status is RequestStatus.APPROVED:
+        if progress_of(request):
+            return "Nothing for you: very many rows are worked off, and then the rest is changed."
         return "Nothing for you: the own database is changed next."
     if request.status is RequestStatus.RUNNING:
         return _next_call(calls)
@@ -222,6 +230,8 @@ def _ways_out(letters: tuple[DeadLetterLine, ...]) -> str:
         return "send the correction again, or correct it by hand and attest"
     if all(letter.domain is DeadLetterDomain.ATTESTATION for letter in letters):
         return "do it by hand and attest, or requeue for a new date"
+    if all(letter.domain is DeadLetterDomain.VERIFICATION for letter in letters):
+        return "look again, or see for yourself that it is gone and attest"
     return "requeue, once the cause is gone"
 
 
@@ -244,7 +254,9 @@ def _names(calls: tuple[CallView, ...], state: object) -> str:
 def _version(request: Request, calls: tuple[CallView, ...], story: Timeline) -> str:
     """Changes when the page would; and each minute, because it says "3 minutes ago"."""
     minute = clock.now().replace(second=0, microsecond=0)
-    return _digest((request.status, calls, len(story.moments), story.moments[-1:], minute))
+    return _digest(
+        (request.status, request.worked_off, calls, len(story.moments), story.moments[-1:], minute)
+    )
 
 
 def _digest(parts: object) -> str:

@@ -84,7 +84,7 @@ def search() -> Response:
 
 def identifier_kinds() -> list[str]:
     """By what a person can be looked up: their key, and what the data map declares."""
-    return [SUBJECT_ID, *(rule.kind for rule in runtime().datamap.identifiers)]
+    return [SUBJECT_ID, *runtime().datamap.identifier_kinds]
 
 
 def _ask_again(kind: str, error: str) -> Response:

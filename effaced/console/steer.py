@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from flask import Blueprint, abort, request, url_for
+from flask import Blueprint, abort, request
 from flask import Response as Page
 from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
@@ -15,8 +15,8 @@ from effaced.breakers import steer as breaker_steer
 from effaced.breakers.model import StoreUnavailable, host_name, resolver_name
 from effaced.breakers.telemetry import resolvers_of
 from effaced.console.current import me, runtime
-from effaced.console.htmx import go_to, render, say
-from effaced.console.resolver import find
+from effaced.console.htmx import render
+from effaced.console.resolver_page import back, find
 from effaced.errors import Conflict, Problem, Refused
 from effaced.requests import steer
 
@@ -31,6 +31,7 @@ class Verb(StrEnum):
     CLOSE = "close"
     RESET = "reset"
     PAUSE = "pause"
+    RESUME = "resume"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Plan:
 
     @property
     def timed(self) -> bool:
-        return self.verb is not Verb.RESET
+        return self.verb not in (Verb.RESET, Verb.RESUME)
 
     @property
     def unit(self) -> str:
@@ -78,10 +79,10 @@ def act(name: str, verb: str) -> Response:
         field = "time" if where in ("time", "hours", "seconds") else "reason"
         return _page(name, plan, Typed(form.get("reason", ""), form.get("time", ""), error.message, field))
     except Conflict as error:
-        return _back(name, error.message, tone="warn")
+        return back(name, error.message, tone="warn")
     except StoreUnavailable:
-        return _back(name, "The breakers' store does not answer. Nothing was changed.", tone="bad")
-    return _back(name, _said(name, plan))
+        return back(name, "The breakers' store does not answer. Nothing was changed.", tone="bad")
+    return back(name, _said(name, plan))
 
 
 def _plan(name: str, verb: str) -> Plan:
@@ -89,7 +90,7 @@ def _plan(name: str, verb: str) -> Plan:
         abort(404)
     on_host = request.values.get("breaker") == "host"
     host = runtime().registry.get(name).host if name in runtime().registry else None
-    if on_host and (host is None or verb == Verb.PAUSE):
+    if on_host and (host is None or verb in (Verb.PAUSE, Verb.RESUME)):
         abort(404)
     breaker = host_name(host) if on_host and host else resolver_name(name)
     return Plan(Verb(verb), breaker, on_host)
@@ -131,11 +132,16 @@ def _pause(session: Session, name: str, _plan: Plan, hours: float, reason: str) 
     steer.pause(session, runtime().keyring, name, actor=me().actor, reason=reason, hours=hours)
 
 
+def _resume(session: Session, name: str, _plan: Plan, _time: float, reason: str) -> None:
+    steer.resume(session, runtime().keyring, name, actor=me().actor, reason=reason)
+
+
 _ACTS: dict[Verb, Callable[[Session, str, Plan, float, str], None]] = {
     Verb.OPEN: _open,
     Verb.CLOSE: _close,
     Verb.RESET: _reset,
     Verb.PAUSE: _pause,
+    Verb.RESUME: _resume,
 }
 
 
@@ -162,9 +168,5 @@ def _said(name: str, plan: Plan) -> str:
         Verb.CLOSE: f"The breaker of {whose} is held closed.",
         Verb.RESET: f"The breaker of {whose} was reset.",
         Verb.PAUSE: f"{name} is paused.",
+        Verb.RESUME: f"{name} is called again.",
     }[plan.verb]
-
-
-def _back(name: str, said: str, *, tone: str = "good") -> Response:
-    say(said, tone=tone)
-    return go_to(url_for("console.resolver.index", name=name))

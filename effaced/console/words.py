@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from effaced.breakers.model import BreakerState
+from effaced.datamap.model import Action
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,
@@ -28,6 +29,7 @@ from effaced.model import (
 )
 from effaced.outbox.read import WaitsFor
 from effaced.requests.read import Blocker
+from effaced.requests.retention import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Verification.DUE, Badge("Not looked at yet", "quiet", "clock")),
     (Verification.CONFIRMED, Badge("Confirmed gone", "good", "check")),
     (Verification.STILL_PRESENT, Badge("Still present", "bad", "alert")),
+    (Verification.ATTESTED, Badge("Attested gone", "good", "user")),
     (DeadLetterStatus.PENDING, Badge("Open", "bad", "alert")),
     (DeadLetterStatus.REVIEWING, Badge("In review", "warn", "eye")),
     (DeadLetterStatus.REPLAYING, Badge("Being tried again", "info", "cycle")),
@@ -96,6 +99,11 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (RedriveStatus.RUNNING, Badge("Running", "info", "cycle")),
     (RedriveStatus.FINISHED, Badge("Finished", "good", "check")),
     (RedriveStatus.CANCELLED, Badge("Cancelled", "quiet", "cross")),
+    (Action.DELETED, Badge("Deleted", "bad", "cross")),
+    (Action.ANONYMISED, Badge("Anonymised", "good", "check")),
+    (Action.PSEUDONYMISED, Badge("Pseudonymised", "info", "key")),
+    (Action.RETAINED, Badge("Retained", "warn", "lock")),
+    (Action.DETACHED, Badge("Let go", "quiet", "out")),
     (Blocker.APPROVAL, Badge("Approval", "warn", "user")),
     (Blocker.HOLD, Badge("Hold", "warn", "pause")),
     (Blocker.ABANDONED, Badge("Abandoned", "bad", "alert")),
@@ -103,6 +111,13 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Blocker.PERSON, Badge("Person", "warn", "user")),
     (WaitsFor.VENDOR, Badge("A vendor", "info", "hourglass")),
     (WaitsFor.PERSON, Badge("A person", "warn", "user")),
+    (Standing.DUE, Badge("Ended", "warn", "clock")),
+    (Standing.KEPT, Badge("Nothing due any more", "quiet", "check")),
+    (Standing.WAITING, Badge("Waits for rows that point at it", "info", "hourglass")),
+    (Standing.IN_USE, Badge("Key in use again: erase anew", "bad", "alert")),
+    (Standing.NOT_RETAINED, Badge("No longer retained: erase anew", "bad", "alert")),
+    (Standing.TABLE_GONE, Badge("Not in the map any more", "warn", "alert")),
+    (Standing.UNREADABLE, Badge("Can't be read", "bad", "alert")),
     (Station.PAUSED, Badge("Paused", "warn", "pause")),
     (Station.AFTER, Badge("Waits for another", "quiet", "hourglass")),
     (Station.PERSON, Badge("Waiting for a person", "warn", "user")),
@@ -135,6 +150,7 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (NoticeType.EXECUTION_FAILED, "The own database could not be changed"),
     (NoticeType.ATTESTATION_OVERDUE, "A confirmation is overdue"),
     (NoticeType.RESOLVER_PAUSED, "A system is paused"),
+    (NoticeType.RESOLVER_ABSENCES, "A system suddenly knows nobody"),
     (NoticeType.BREAKER_OPENED, "Calls to a system are held back"),
     (NoticeType.BREAKER_CLOSED, "A system is called again"),
     (NoticeType.REQUEST_COMPLETED, "A request is completed"),

@@ -78,12 +78,20 @@
     before = goes ? { id: target.id, row: target.id === "more" ? target.previousElementSibling : null } : null;
   });
 
+  // Nothing in particular to go on with: to the top of what came, where a reader starts.
+  function heading(id) {
+    const part = document.getElementById(id);
+    const top = part?.querySelector("h1, h2") ?? part;
+    top?.setAttribute("tabindex", "-1");
+    return top;
+  }
+
   document.addEventListener("htmx:afterSettle", () => {
     const lost = document.activeElement === document.body || document.activeElement === null;
     if (before && lost) {
       const next = before.row
         ? before.row.nextElementSibling?.querySelector("a, input, button")
-        : document.querySelector(`#${before.id} [aria-invalid], #${before.id} [data-focus]`);
+        : document.querySelector(`#${before.id} [aria-invalid], #${before.id} [data-focus]`) ?? heading(before.id);
       next?.focus();
     }
     before = asking = null;

@@ -45,12 +45,12 @@ def listening(house: House) -> Iterator[Site]:
 
 
 @contextmanager
-def built(template: Path, folder: Path, *, filled: bool) -> Iterator[Site]:
+def built(template: Path, folder: Path, *, filled: bool, completed: int = 32) -> Iterator[Site]:
     shutil.copyfile(template, folder / "site.db")
     with clock.pretend(NOON):
         house = open_house(f"sqlite:///{folder / 'site.db'}", folder)
         if filled:
-            fill(house, NOON)
+            fill(house, NOON, completed=completed)
         with listening(house) as site:
             yield site
 

@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from functools import cache
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -58,13 +57,15 @@ tables:
     link: {to: customers, on: {customer_id: id}}
     columns:
       id: not_personal
-      customer_id: {retain: {basis: "tax law, ten years", until: 2036-12-31}}
-      billed_on: {retain: {basis: "tax law, ten years", until: 2036-12-31}}
+      customer_id: {retain: {basis: "tax law, ten years", until: billed_on + 10 years}}
+      billed_on: {retain: {basis: "tax law, ten years", until: billed_on + 10 years}}
 rectify: {name: customers.name, email: customers.email}
 """
 VENDORS = ("crm", "files", "mailing", "payment")
 # These have a folder in the cellar, which nobody can call.
 ON_PAPER = (18, 19)
+# These were billed so long ago that nothing of it need be kept.
+OLD = (20, 21)
 INSTRUCTIONS = "Take the folder out of the cellar and shred it. Two people, please."
 RESOLVERS = "version: 1\nresolvers:\n" + "".join(
     f"  {name}: {{kind: noop, ref: person}}\n" for name in VENDORS
@@ -249,19 +250,14 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
     return House(runtime, ada, ben, cleo, shop, two, script)
 
 
-@cache
-def _password_hash() -> str:
-    return hash_password(PASSWORD)
-
-
 def _officer(name: str, full_name: str, role: Role) -> Officer:
-    # As `create_officer` would make them, but hashing once for all: it is slow on purpose.
+    # As `create_officer` would make them, but with no event: the trail is the plot's.
     return Officer(
         id=new_id(),
         email=f"{name}@example.com",
         name=full_name,
         role=role,
-        password_hash=_password_hash(),
+        password_hash=hash_password(PASSWORD),
         created_at=clock.now(),
         session_epoch=0,
         active=True,
@@ -289,8 +285,10 @@ def _move_in(database: Database, people: int) -> None:
             insert(orders),
             [{"customer_id": n, "article": "lamp"} for n in everybody for _ in range(1 + n % 4)],
         )
-        billed = datetime(2026, 1, 5, tzinfo=UTC).date()
-        session.execute(insert(invoices), [{"customer_id": n, "billed_on": billed} for n in everybody])
+        session.execute(
+            insert(invoices),
+            [{"customer_id": n, "billed_on": date(2015 if n in OLD else 2026, 1, 5)} for n in everybody],
+        )
 
 
 def fill(house: House, now: datetime, *, completed: int = 32) -> None:

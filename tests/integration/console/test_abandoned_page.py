@@ -132,8 +132,19 @@ def test_all_that_match_a_filter_are_confirmed_in_its_words(house: House, ada: V
     fail(house, 3, vendor="files")
     page = ada.post("/console/abandoned/redrives/confirm", {"resolver": "crm"}).text
     assert "Requeue 2 dead letters?" in page
-    assert "all that are open, at crm." in page
+    assert "all that are waiting for a person, at crm." in page
     assert statuses(house) == ["pending"] * 3
+
+
+def test_of_a_filter_by_any_state_only_those_are_counted_that_will_be_taken(
+    house: House, ada: Visitor
+) -> None:
+    _, done = fail(house, 1, 2)
+    with house.runtime.db.begin() as session:
+        session.get_one(DeadLetter, done).status = DeadLetterStatus.REPLAYING
+    confirm = "/console/abandoned/redrives/confirm"
+    assert "Requeue 1 dead letter?" in ada.post(confirm, {"status": "all"}).text
+    assert "Nothing matches" in ada.post(confirm, {"status": "replaying"}).text
 
 
 def test_a_single_one_is_requeued_by_its_button(house: House, ada: Visitor) -> None:

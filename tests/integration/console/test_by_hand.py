@@ -178,7 +178,7 @@ def test_a_second_attestation_finds_the_first(house: House, ada: Visitor) -> Non
     for _ in range(2):
         answer = ada.post(f"{path(house, request_id)}/attest", {"note": NOTE})
     assert answer.status_code == 303
-    assert "only what is abandoned or parked can be attested" in page(ada, house, request_id)
+    assert "nothing is left to attest" in page(ada, house, request_id)
     assert count_events(house, "STEP_ATTESTED") == 1
 
 

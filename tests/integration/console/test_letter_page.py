@@ -11,7 +11,8 @@ from sqlalchemy import select, update
 
 from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import DeadLetterDomain, DeadLetterStatus, new_id
+from effaced.model import DeadLetterDomain, DeadLetterStatus, RequestStatus, new_id
+from effaced.requests.tables import Request
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events
 from tests.integration.console.test_abandoned_page import REASON, add_letters, fail, statuses
@@ -39,7 +40,8 @@ def a_message(house: House) -> UUID:
     with house.runtime.db.begin() as session:
         record_failures(session, [failure])
     with house.runtime.db.read() as session:
-        return session.scalars(select(DeadLetter.id)).one()
+        mine = DeadLetter.domain == DeadLetterDomain.MESSAGE
+        return session.scalars(select(DeadLetter.id).where(mine)).one()
 
 
 def test_a_letter_tells_its_story_and_what_to_do(house: House, ada: Visitor) -> None:
@@ -83,11 +85,48 @@ def test_a_letter_is_resolved_with_a_reason(house: House, ada: Visitor) -> None:
     assert REASON in ada.get(f"{LIST}/{each}").text
 
 
+def choices(page: str) -> list[str]:
+    return re.findall(r'name="decision" value="(\w+)"', page)
+
+
+def test_what_can_not_be_closed_is_not_offered_to_be_and_says_why(house: House, ada: Visitor) -> None:
+    (each,) = fail(house, 1)
+    page = ada.get(f"{LIST}/{each}").text
+    assert choices(page) == ["review"]
+    assert "The erasure behind this letter was not made, or could not be seen to be." in read(page)
+    message = ada.get(f"{LIST}/{a_message(house)}").text
+    assert choices(message) == ["resolve", "reject", "review"]
+    assert "was not made" not in message
+
+
+def test_a_letter_over_an_execution_that_failed_is_not_offered_to_be_closed(
+    house: House, ada: Visitor
+) -> None:
+    request_id = house.ask(3)
+    failure = Failure(
+        DeadLetterDomain.LOCAL_EXECUTION,
+        request_id,
+        None,
+        "StillReachable",
+        "local_execution",
+        tables=("visits",),
+    )
+    with house.runtime.db.begin() as session:
+        record_failures(session, [failure])
+        session.execute(update(Request).values(status=RequestStatus.APPROVED))
+    with house.runtime.db.read() as session:
+        each = session.scalars(select(DeadLetter.id)).one()
+    page = ada.get(f"{LIST}/{each}").text
+    assert choices(page) == ["review"]
+    assert "The request behind this letter was not executed." in page
+    assert "Rows left in visits" in read(page)
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [
         ({"decision": "review", "reason": ""}, "The reason is missing."),
-        ({"decision": "resolve", "reason": REASON}, "The erasure behind this letter was not made."),
+        ({"decision": "resolve", "reason": REASON}, "The erasure behind this letter was not made,"),
         ({"decision": "burn", "reason": REASON}, "Say what is to become of it."),
     ],
 )
@@ -97,7 +136,7 @@ def test_a_decision_that_is_refused_changes_nothing_and_keeps_what_was_typed(
     (each,) = fail(house, 1)
     answer = ada.post(f"{LIST}/{each}/decide", form, headers=HTMX)
     assert answer.status_code == 422
-    assert said in answer.text
+    assert said in answer.text.split('role="alert"')[1]
     assert f">{form['reason']}</textarea>" in answer.text
     assert statuses(house) == ["pending"]
 
@@ -126,7 +165,7 @@ def test_facets_count_without_their_own_filter(house: House, ada: Visitor) -> No
     fail(house, 1, 2)
     fail(house, 3, vendor="files")
     facets = read(ada.get(f"{LIST}?resolver=crm").text.split("facets")[1].split("</nav>")[0])
-    assert "System crm 2 files 1" in facets
+    assert "System crm 2 , chosen: take it away files 1" in facets
     assert "Error ResolverError 2" in facets
 
 
@@ -137,6 +176,19 @@ def test_what_waits_too_long_is_marked_and_can_be_listed(house: House, ada: Visi
         session.execute(update(DeadLetter).values(created_at=NOON - timedelta(hours=24)))
     assert len(ada.refs(f"{LIST}?late=yes")) == 1
     assert "Late" in ada.get(LIST).text
+
+
+def test_what_is_too_long_is_a_setting(house: House, ada: Visitor) -> None:
+    (letter_id,) = fail(house, 1)
+    hours = {"dead_letter_hours": {DeadLetterDomain.EXTERNAL_CALL: 48.0}}
+    house.runtime.settings = house.runtime.settings.model_copy(update=hours)
+    with house.runtime.db.begin() as session:
+        session.execute(update(DeadLetter).values(created_at=NOON - timedelta(hours=47)))
+    assert ada.refs(f"{LIST}?late=yes") == []
+    with house.runtime.db.begin() as session:
+        session.execute(update(DeadLetter).values(created_at=NOON - timedelta(hours=48)))
+    assert len(ada.refs(f"{LIST}?late=yes")) == 1
+    assert "Waiting too long" in ada.get(f"{LIST}/{letter_id}").text.split("Closed")[0]
 
 
 def test_a_group_unfolds_into_its_oldest_letters(house: House, ada: Visitor) -> None:
@@ -155,7 +207,7 @@ def test_a_set_is_requeued_and_its_page_tells_what_became_of_each(house: House, 
     assert answer.status_code == 303
     page = ada.get(answer.location).text
     told = read(page)
-    assert "Open, at crm." in told
+    assert "Waiting for a person, at crm." in told
     assert "Done 2 of 2 Requeued 2 Left alone 0" in told
     assert REASON in told
     assert "data-poll" not in page

@@ -6,6 +6,8 @@ import html
 import re
 from datetime import timedelta
 
+from effaced.audit.append import append_one
+from effaced.audit.events import AbsenceSpiked
 from effaced.model import RequestStatus
 from tests.browser.seed import House, fill
 from tests.integration.console.conftest import NOON, Visitor, add_requests
@@ -61,6 +63,20 @@ def test_the_chart_has_its_numbers_in_a_table(house: House, ada: Visitor) -> Non
     page = ada.get("/console/").text
     assert re.search(r'<th scope="row">2 Mar 2026</th><td class="num">3</td><td class="num">0</td>', page)
     assert "2 Mar: 3 received" in page
+
+
+def test_a_system_that_suddenly_knows_nobody_is_shown_here_and_on_its_page(
+    house: House, ada: Visitor
+) -> None:
+    spiked = AbsenceSpiked(resolver="crm", absent=19, answers=20, absent_before=2, answers_before=22)
+    with house.runtime.db.begin() as session:
+        append_one(session, spiked)
+    page = ada.get("/console/").text
+    assert "Suddenly knows nobody:" in page
+    assert "Nothing needs you now." not in page
+    assert 'href="/console/resolvers/crm"' in page
+    assert "of 19 of 20 people within an hour" in ada.get("/console/resolvers/crm").text
+    assert "suddenly knows nobody" not in ada.get("/console/resolvers/files").text
 
 
 def test_an_empty_house_says_that_nothing_needs_anybody(ada: Visitor) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from effaced import clock
 from effaced.audit.tables import Note
 from effaced.errors import ResolverError
 from effaced.model import RequestStatus
 from effaced.requests.tables import Request
-from tests.browser.seed import House, orders
+from tests.browser.seed import DATAMAP, House, orders
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events, ref_of, seated, status_of
 
 REASON = "Passport seen at the counter."
@@ -33,7 +34,7 @@ def test_before_approval_the_plan_says_what_would_happen(house: House, ada: Visi
     page = words(show(ada, house, house.ask(3)))
     assert "orders 4 Deleted" in page
     assert "invoices 1 Retained" in page
-    assert "tax law, ten years, until 31 Dec 2036 billed_on, customer_id" in page
+    assert "tax law, ten years, until billed_on + 10 years billed_on, customer_id" in page
     assert "customers 1 Anonymised" in page
     assert "Systems to be called crm files mailing payment" in page
     assert "This changes 5 rows in 2 tables at once and calls 4 external systems." in page
@@ -131,6 +132,52 @@ def test_a_failure_of_the_own_database_is_told_and_not_hidden(house: House, ada:
     page = words(ada.get(f"/console/requests/{ref}").text)
     assert "the own database could not be changed" in page
     assert "Own database Blocked failed; nothing was changed" in page
+
+
+def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    assert "Very many rows" not in show(ada, house, request_id)
+
+    def work_off(done: int) -> None:
+        values = {"status": RequestStatus.APPROVED, "worked_off": {"orders (detached)": [done, 5_000_000]}}
+        with house.runtime.db.begin() as session:
+            session.execute(update(Request).where(Request.id == request_id).values(values))
+
+    work_off(120_000)
+    page = show(ada, house, request_id)
+    assert "120,000 of 5,000,000 rows worked off" in page
+    assert '<progress class="full" max="5000000" value="120000"' in page
+    assert "orders (let go)" in words(page)
+    assert "Own database Under way worked off in batches" in words(page)
+    [poll] = re.findall(r'hx-get="([^"]+)" hx-trigger="poll"', page)
+    assert ada.get(html.unescape(poll), headers=HTMX).status_code == 204
+    work_off(140_000)
+    assert "140,000 of 5,000,000" in ada.get(html.unescape(poll), headers=HTMX).text
+
+
+def test_somebody_with_very_many_rows_is_told_to_take_a_while(house: House, ada: Visitor) -> None:
+    house.runtime.executor.batch_rows = 1
+    request_id = house.ask(3)
+    ada.post(f"/console/requests/{ref_of(house, request_id)}/approve", {"reason": REASON})
+    page = words(show(ada, house, request_id))
+    assert "Approved. There are very many rows: they are worked off in batches next." in page
+    assert status_of(house, request_id) is RequestStatus.APPROVED
+
+
+def test_rows_of_others_that_let_go_are_told_in_the_plan(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(text("CREATE TABLE visits (id integer PRIMARY KEY, guest integer)"))
+        session.execute(text("INSERT INTO visits VALUES (1, 3), (2, 3), (3, 4)"))
+    mention = (
+        "  visits:\n    mentions: {to: customers, on: {guest: id}, columns: {guest: {anonymise: null}}}\n"
+    )
+    tables = "    columns: {id: not_personal, guest: not_personal}\nrectify:"
+    house.runtime.settings.datamap.write_text(DATAMAP.replace("rectify:", mention + tables))
+    page = words(show(ada, house, house.ask(3)))
+    assert "visits 2 Let go somebody else&#39;s rows, which no longer name the person" in page.replace(
+        "'", "&#39;"
+    )
+    assert "This changes 7 rows in 3 tables" in page
 
 
 # --- afterwards ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -11,11 +12,12 @@ from sqlalchemy import insert, select
 
 from effaced import clock
 from effaced.audit.tables import AuditEvent
-from effaced.breakers.model import BreakerState, StoreUnavailable
+from effaced.breakers.model import BreakerState
 from effaced.model import AttemptOutcome, OutboxOperation, PolicyKind, PolicyScope, new_id
-from effaced.outbox.flow import standing
+from effaced.outbox.flow import ALL, standing
 from effaced.retries.overrides import Target, get
 from effaced.retries.tables import Attempt
+from effaced.servers import Valkey
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events
 
@@ -75,6 +77,19 @@ def test_an_open_breaker_counts_down_in_list_page_and_overview(house: House, ada
         assert re.search(r"1 Open breakers calls are held back there", overview)
 
 
+def test_a_breaker_is_not_closed_since_it_first_opened_whatever_its_trials_came_to(
+    house: House, ada: Visitor
+) -> None:
+    with clock.pretend(NOON - timedelta(hours=3)):
+        open_by_failures(house)
+    with clock.pretend(NOON - timedelta(minutes=5)):
+        house.runtime.breakers.repository.try_acquire_half_open_slot("resolver:crm", 1, 300)
+        open_by_failures(house)
+    told = read(ada.get(PAGE).text)
+    assert "2 Mar 2026, 11:55" in told
+    assert "Not closed since 2 Mar 2026, 09:00 (3 hours ago)" in told
+
+
 def test_rate_p95_last_success_and_the_open_time_are_drawn_from_the_last_day(
     house: House, ada: Visitor
 ) -> None:
@@ -100,18 +115,20 @@ def test_a_poll_brings_nothing_until_a_breaker_moves(house: House, ada: Visitor)
     assert 'id="breaker-crm" hx-swap-oob="true"' in answer.text
 
 
-def test_a_store_that_does_not_answer_is_said_and_hides_no_page(
-    house: House, ada: Visitor, monkeypatch: pytest.MonkeyPatch
+def test_while_the_breakers_store_is_away_pages_show_what_was_last_known_and_say_so(
+    house: House, ada: Visitor, own_valkey: Valkey
 ) -> None:
-    def gone() -> None:
-        raise StoreUnavailable(ConnectionError())
-
-    monkeypatch.setattr(house.runtime.breakers.repository, "load_all", gone)
-    assert "The breakers' store does not answer." in read(ada.get("/console/resolvers").text).replace(
-        "&#39;", "'"
-    )
-    assert ada.get(PAGE).status_code == 200
-    assert ada.get("/console/").status_code == 200
+    chosen = {"breaker_store": "redis", "redis_url": own_valkey.url}
+    house.runtime.settings = house.runtime.settings.model_copy(update=chosen)
+    open_by_failures(house)
+    away = "The breakers' store does not answer."
+    assert away not in html.unescape(ada.get(PAGE).text)
+    own_valkey.stop()
+    for path in ("/console/resolvers", PAGE):
+        page = html.unescape(ada.get(path).text)
+        assert away in page
+        assert "Breaker open" in page
+    assert re.search(r"1 Open breakers", read(ada.get("/console/").text))
 
 
 @pytest.mark.parametrize(
@@ -168,6 +185,28 @@ def test_what_is_refused_changes_nothing_and_keeps_what_was_typed(
     assert form["reason"].strip() in answer.text
     assert breaker(house) is BreakerState.CLOSED
     assert count_events(house, "BREAKER_FORCED_OPEN") == 0
+
+
+def test_what_is_paused_is_resumed_from_its_page(house: House, ada: Visitor) -> None:
+    house.pause("crm", reason="Their maintenance.", hours=72)
+    page = ada.get(PAGE).text
+    assert f'href="{PAGE}/steer/resume"' in page
+    assert "calls would go out." in read(page)
+    asked = read(ada.get(f"{PAGE}/steer/resume").text)
+    assert "“Their maintenance.” Since 2 Mar 2026, 12:00 (now), until" in asked
+    assert ada.post(f"{PAGE}/steer/resume", {"reason": ""}).status_code == 422
+    assert ada.post(f"{PAGE}/steer/resume", {"reason": "They are back."}).location == PAGE
+    assert count_events(house, "RESOLVER_RESUMED") == 1
+
+
+def test_a_pause_of_everything_is_said_on_every_systems_page(house: House, ada: Visitor) -> None:
+    seen = re.search(r'hx-get="([^"]+seen=\w+)"', ada.get(PAGE).text)
+    assert seen is not None
+    assert ada.get(seen[1], headers=HTMX).status_code == 204
+    house.pause(ALL, reason="The keys are in the wrong hands.", hours=None)
+    polled = ada.get(seen[1], headers=HTMX)
+    assert "Paused with everything." in polled.text
+    assert "The keys are in the wrong hands." in polled.text
 
 
 def test_a_hosts_breaker_is_steered_with_a_word_about_its_neighbours(house: House, ada: Visitor) -> None:
@@ -227,20 +266,37 @@ def test_undoing_what_was_never_changed_is_said(house: House, ada: Visitor) -> N
     assert count_events(house, "POLICY_UNDONE") == 0
 
 
-def test_a_suggestion_is_applied_and_undone_with_a_reason(house: House, ada: Visitor, cleo: Visitor) -> None:
+def give_advice(house: House) -> None:
     for minute in range(6):
         with clock.pretend(NOON - timedelta(minutes=10 - minute)):
             open_by_failures(house)
             house.runtime.breakers.reset("resolver:crm", actor="cli")
+
+
+def test_a_suggestion_is_applied_and_undone_with_a_reason(house: House, ada: Visitor, cleo: Visitor) -> None:
+    give_advice(house)
     assert "so that fewer calls are lost." in ada.get(PAGE).text
     assert 'name="breaker"' not in cleo.get(PAGE).text
-    ada.post(f"{PAGE}/advice", {"breaker": "resolver:crm", "reason": ""})
-    assert count_events(house, "POLICY_CHANGED") == 0
     ada.post(f"{PAGE}/advice", {"breaker": "resolver:crm", "reason": REASON})
     assert count_events(house, "POLICY_CHANGED") == 1
     assert "Opens after failures in a row 4 changed here" in read(ada.get(PAGE).text)
     ada.post(f"{PAGE}/advice/undo", {"breaker": "resolver:crm", "reason": REASON})
     assert count_events(house, "POLICY_UNDONE") == 1
+
+
+@pytest.mark.parametrize("what", ["advice", "advice/undo"])
+def test_advice_that_is_refused_keeps_what_was_typed(house: House, ada: Visitor, what: str) -> None:
+    give_advice(house)
+    if what == "advice/undo":
+        ada.post(f"{PAGE}/advice", {"breaker": "resolver:crm", "reason": REASON})
+    before = count_events(house, "POLICY_CHANGED")
+    too_long = "x" * 2001
+    answer = ada.post(f"{PAGE}/{what}", {"breaker": "resolver:crm", "reason": too_long}, headers=HTMX)
+    assert answer.status_code == 422
+    form = answer.text.split(f'action="{PAGE}/{what}"')[1].split("</form>")[0]
+    assert 'role="alert"' in form
+    assert f">{too_long}</textarea>" in form
+    assert (count_events(house, "POLICY_CHANGED"), count_events(house, "POLICY_UNDONE")) == (before, 0)
 
 
 def test_moves_are_paged_the_latest_first(house: House, ada: Visitor) -> None:

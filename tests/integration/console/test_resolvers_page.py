@@ -72,7 +72,7 @@ def test_a_pause_stops_the_calls_and_says_who_why_and_until_when(house: House, a
     assert "crm is paused." in page
     told = card(page, "crm")
     assert f"Ada Okafor: “{REASON}” Since 2 Mar 2026, 12:00" in told
-    assert "until 2 Mar 2026, 17:00 in 5 hours" in told
+    assert "until 2 Mar 2026, 17:00 (in 5 hours)." in told
     request_id = house.ask(1)
     house.approve(request_id)
     house.run()

@@ -65,7 +65,9 @@ def test_an_auditor_may_search_and_export(cleo: Visitor) -> None:
         "/console/abandoned",
         "/console/scheduled",
         "/console/verified",
+        "/console/retentions",
         "/console/resolvers",
+        "/console/datamap",
         "/console/audit",
     ],
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from effaced import clock
+from effaced.deadletters.tables import DeadLetter
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification, new_id
 from effaced.outbox.tables import OutboxRow
 from tests.browser.seed import House
@@ -44,8 +45,8 @@ def test_outcomes_are_counted_by_system(house: House, ada: Visitor) -> None:
         re.findall(r">(?:<a [^>]+>)?(?:<span class=\"dim\">)?(\w+)", row) for row in table.split("<tr")[2:]
     ]
     assert [[cell for cell in row if cell in ("crm", "files") or cell.isdigit()] for row in rows] == [
-        ["files", "1", "0", "1"],
-        ["crm", "0", "0", "2"],
+        ["files", "1", "0", "0", "1"],
+        ["crm", "0", "0", "0", "2"],
     ]
 
 
@@ -98,6 +99,21 @@ def test_a_failed_read_back_is_made_again_on_demand(house: House, ada: Visitor) 
     house.run()
     assert outcomes(ada.get("/console/verified").text) == ["Confirmed gone"] * 2
     assert count_events(house, "ERASURE_READ_BACK_REQUESTED") == 1
+
+
+def test_an_officer_who_has_seen_that_it_is_gone_attests_it(house: House, ada: Visitor) -> None:
+    house.script.still_there.add(("files", "1"))
+    erase(house, 1)
+    with house.runtime.db.read() as session:
+        letter_id = session.scalars(select(DeadLetter.id)).one()
+    page = ada.get(f"/console/abandoned/{letter_id}").text
+    assert 'value="resolve"' not in page, "a word about the person is needed, not about the letter"
+    (call,) = re.findall(r'href="(/console/requests/[^"]+/calls/[^"]+)"', page)
+    assert "Attest that it is gone" in ada.get(call).text
+    ada.post(f"{call}/attest", {"note": REASON})
+    assert outcomes(ada.get("/console/verified").text) == ["Attested gone", "Confirmed gone"]
+    assert "Resolved" in ada.get(f"/console/abandoned/{letter_id}").text
+    assert "Nothing needs you now." in ada.get("/console/").text
 
 
 def test_looking_again_without_a_reason_changes_nothing(house: House, ada: Visitor) -> None:

@@ -11,6 +11,7 @@ from effaced import model
 from effaced.audit import events
 from effaced.console.glossary import GLOSSARY, tell
 from effaced.console.words import BADGES, LABELS, badge, label
+from effaced.datamap.model import Action
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,
@@ -20,6 +21,7 @@ from effaced.model import (
     RequestKind,
     Role,
     StepOutcome,
+    Verification,
     new_id,
 )
 from effaced.requests.read import Blocker
@@ -37,7 +39,8 @@ CAST: list[tuple[events.Event, str]] = [
         events.LocalErasureExecuted(
             datamap_hash=HASH,
             tables=(
-                events.LocalTableErased(table="orders", action="deleted", rows=3),
+                events.LocalTableErased(table="orders", action="deleted", rows=2),
+                events.LocalTableErased(table="orders", action="detached", rows=1),
                 events.LocalTableErased(table="invoices", action="retained", rows=9),
             ),
             retained=(),
@@ -46,6 +49,14 @@ CAST: list[tuple[events.Event, str]] = [
         ),
         "Own database changed: 3 rows in 1 table. 1 external call queued.",
     ),
+    (
+        events.LocalErasureBegun(
+            datamap_hash=HASH,
+            tables=(events.LocalTableErased(table="visits", action="deleted", rows=5_000_000),),
+        ),
+        "Very many rows: 5,000,000 rows are worked off in batches before the rest.",
+    ),
+    (events.LocalVerified(tables=4), "Own database read back: nothing left in 4 tables."),
     (
         events.LocalRectificationExecuted(
             datamap_hash=HASH,
@@ -67,6 +78,18 @@ CAST: list[tuple[events.Event, str]] = [
     (
         events.LocalExecutionFailed(error="IntegrityError", attempts=1),
         "Changing the own database failed (IntegrityError), after 1 try.",
+    ),
+    (
+        events.RetentionEnded(table="invoices", action="deleted", rows=2, datamap_hash="0" * 64),
+        "Retention ended: 2 rows of invoices deleted.",
+    ),
+    (
+        events.RetentionEnded(table="invoices", action="closed", rows=0, datamap_hash="0" * 64),
+        "The data map has no table invoices any more: nothing is registered as kept there.",
+    ),
+    (
+        events.RetentionFailed(error="Conflict"),
+        "What need not be kept any more could not be erased (Conflict).",
     ),
     (events.ExecutionRequeued(), "The change of the own database is to be tried again."),
     (events.StepSucceeded(resolver="crm", outcome=StepOutcome.ERASED, attempts=1), "crm erased the data."),
@@ -134,6 +157,14 @@ CAST: list[tuple[events.Event, str]] = [
     (
         events.ReadBackRequested(resolver="crm"),
         "crm is to be asked to erase, and looked at, once more.",
+    ),
+    (
+        events.AbsenceSpiked(resolver="crm", absent=1_900, answers=2_000, absent_before=0, answers_before=9),
+        "crm suddenly knew nobody: 1,900 of 2,000 were not there.",
+    ),
+    (
+        events.ReadBackAttested(resolver="crm", prior=Verification.STILL_PRESENT),
+        "Somebody has seen that the data at crm is gone.",
     ),
     (
         events.MessageRequeued(message_id=new_id(), target="oncall"),
@@ -288,6 +319,7 @@ def test_every_state_has_a_word() -> None:
     ]
     assert [key for key in shown if key not in LABELS] == []
     assert [member for member in Blocker if (Blocker, member.value) not in BADGES] == []
+    assert [member for member in Action if (Action, member.value) not in BADGES] == []
 
 
 def test_states_that_are_spelled_alike_keep_their_own_words() -> None:
