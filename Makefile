@@ -13,6 +13,9 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 HEADING := @printf '\n== %s\n'
 
+# Where it is set, every process compiles the whole package anew, and the tests start hundreds.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev run test check browser drill lock clean
 

@@ -11,6 +11,7 @@ import re
 import tomllib
 from datetime import timedelta
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -28,10 +30,13 @@ from pydantic_settings import (
 from effaced.crypto import Keyring
 from effaced.db import parse_url
 from effaced.errors import ConfigurationError, Problem
+from effaced.model import DeadLetterDomain
 
 PREFIX = "EFFACED_"
 # Variables of this prefix that are not settings: where the settings file is, and what tests and the demo use.
 _OTHER = ("EFFACED_CONFIG", "EFFACED_TEST_", "EFFACED_DEMO_", "EFFACED_EXAMPLES", "EFFACED_CHROMIUM")
+# Asking walks through all zone files; they don't change while we run.
+_zones = cache(available_timezones)
 
 
 class Settings(BaseSettings):
@@ -52,6 +57,7 @@ class Settings(BaseSettings):
     breakers: Path | None = Field(None, description="when breakers open; the built-in policy, if not set")
     breaker_overrides: str = Field("", description="changes to it, e.g. resolvers.crm.fail_max=3, ...")
     breaker_store: Literal["sql", "redis"] = Field("sql", description="where breakers are kept")
+    breaker_redis_url: str | None = Field(None, description="Redis for breakers, if not the doorbell's")
 
     max_body_bytes: Annotated[int, Field(ge=1_024, le=16_777_216)] = 262_144
     secure_cookies: bool = Field(True, description="send cookies over HTTPS only")
@@ -62,6 +68,7 @@ class Settings(BaseSettings):
 
     lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = 300
     sweep_seconds: Annotated[float, Field(ge=0.2, le=600)] = 10
+    batch_rows: Annotated[int, Field(ge=100, le=1_000_000)] = 20_000
     batch_size: Annotated[int, Field(ge=1, le=1_000)] = 50
     max_attempts: Annotated[int, Field(ge=1, le=50)] = 8
     crash_limit: Annotated[int, Field(ge=1, le=20)] = 3
@@ -69,6 +76,13 @@ class Settings(BaseSettings):
     backoff_cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3_600
     max_age_days: Annotated[int, Field(ge=1, le=90)] = 25
     drain_seconds: Annotated[int, Field(ge=1, le=600)] = 15
+    dead_letter_hours: Annotated[dict[DeadLetterDomain, float] | None, NoDecode] = Field(
+        None, description="how long dead letters may wait, e.g. local_execution=2, message=48"
+    )
+
+    retention_erase: Literal["by_officer", "on_schedule"] = Field(
+        "by_officer", description="who erases what need not be retained any more"
+    )
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
@@ -82,7 +96,7 @@ class Settings(BaseSettings):
             raise ValueError(error.message.partition(": ")[2]) from None
         return value
 
-    @field_validator("redis_url")
+    @field_validator("redis_url", "breaker_redis_url")
     @classmethod
     def _known_redis(cls, value: str | None) -> str | None:
         if value is None:
@@ -109,6 +123,26 @@ class Settings(BaseSettings):
             raise ValueError("expected https://host, with a path if need be and nothing after it")
         return value.rstrip("/")
 
+    @field_validator("dead_letter_hours", mode="before")
+    @classmethod
+    def _known_waits(cls, value: object) -> object:
+        """A table in the file, or `domain=hours` with commas between them."""
+        if value is None:
+            return None
+        parts = [part.partition("=") for part in value.split(",")] if isinstance(value, str) else []
+        given = {name.strip(): hours.strip() for name, _, hours in parts} if parts else value
+        if not isinstance(given, dict) or len(parts) > len(given):
+            raise ValueError("expected domain=hours with commas between them, each domain once")
+        if set(given) - set(DeadLetterDomain):
+            raise ValueError(f"expected domain=hours for any of {', '.join(DeadLetterDomain)}")
+        try:
+            waits = {name: float(hours) for name, hours in given.items()}
+        except (TypeError, ValueError):
+            waits = {"": 0.0}
+        if not all(0 < hours <= 8_760 for hours in waits.values()):
+            raise ValueError("expected a number of hours above 0, up to 8760, for each domain")
+        return waits
+
     @field_validator("metrics_token")
     @classmethod
     def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
@@ -128,7 +162,7 @@ class Settings(BaseSettings):
     @field_validator("time_zone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
-        if value not in available_timezones():
+        if value not in _zones():
             raise ValueError("expected an IANA name such as Europe/Berlin")
         return value
 

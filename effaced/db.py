@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import JSON, DateTime, Dialect, Engine, MetaData, String, create_engine, event, make_url
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import URL, Connection
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
@@ -144,6 +144,12 @@ def is_postgres(bind: Session | Connection | Engine) -> bool:
     if isinstance(bind, Session):
         bind = bind.get_bind()
     return bind.dialect.name == "postgresql"
+
+
+def error_code(error: DBAPIError) -> str:
+    """The database's own word for what went wrong: `sqlstate_23503`, `sqlite_busy`; empty if it had none."""
+    state = getattr(error.orig, "sqlstate", None)
+    return f"sqlstate_{state}" if state else getattr(error.orig, "sqlite_errorname", "").lower()
 
 
 def _sqlite(url: URL, pool_size: int, lock_timeout_ms: int) -> Engine:

@@ -70,14 +70,16 @@ class Effaced:
         with self._sessions() as session:
             migrate.upgrade(session.get_bind().engine.url.render_as_string(hide_password=False))
 
-    def erase(self, session: Session, subject_id: str, *, reason: str | None = None) -> Taken:
+    def erase(
+        self, session: Session, subject_id: str, *, subject_type: str | None = None, reason: str | None = None
+    ) -> Taken:
         """Erase a person in the caller's transaction, and record every call that has to follow.
 
         Nothing has happened until the caller commits, and nothing at all if it rolls back. Refused if
         nobody has that id; Conflict if the database stands against it. A person who is being erased already
-        is answered with that request.
+        is answered with that request. `subject_type` is for maps with several kinds of people.
         """
-        return self._take(session, RequestKind.ERASURE, subject_id, {}, reason)
+        return self._take(session, RequestKind.ERASURE, subject_id, subject_type, {}, reason)
 
     def rectify(
         self,
@@ -85,16 +87,18 @@ class Effaced:
         subject_id: str,
         corrections: Mapping[str, CorrectionValue],
         *,
+        subject_type: str | None = None,
         reason: str | None = None,
     ) -> Taken:
         """Correct values, by category of the data map or by `table.column`, in the caller's transaction."""
-        return self._take(session, RequestKind.RECTIFICATION, subject_id, corrections, reason)
+        return self._take(session, RequestKind.RECTIFICATION, subject_id, subject_type, corrections, reason)
 
     def _take(
         self,
         session: Session,
         kind: RequestKind,
         subject_id: str,
+        subject_type: str | None,
         corrections: Mapping[str, CorrectionValue],
         reason: str | None,
     ) -> Taken:
@@ -106,6 +110,7 @@ class Effaced:
                 self.plan,
                 kind=kind,
                 subject_id=subject_id,
+                subject_type=subject_type,
                 api_key=None,
                 corrections=[Correction(name, value) for name, value in corrections.items()],
                 approvals=0,
@@ -163,13 +168,13 @@ class Effaced:
     def plan(self) -> ErasurePlan:
         """The map, checked against the live database when first needed."""
         with self._sessions() as session:
-            return plan_erasure(session.connection(), self.datamap)
+            return plan_erasure(session.connection(), self.datamap, self._keyring)
 
     @cached_property
     def registry(self) -> ResolverRegistry:
         if isinstance(self._resolvers, ResolverRegistry):
             return self._resolvers
-        return load_registry(self._resolvers, refs=[each.kind for each in self.datamap.refs])
+        return load_registry(self._resolvers, refs=self.datamap.ref_kinds)
 
     @cached_property
     def _executor(self) -> Executor:

@@ -23,6 +23,8 @@ _BEARER = re.compile(r"(?i)bearer\s+\S+")
 _URL_LOGIN = re.compile(r"(?<=://)[^/\s]+@")
 _QUERY = re.compile(r"(?<=[?&])([^=&\s]+)=[^&\s]+")
 GONE = "[redacted]"
+# One list for good: a logger keeps the one it was first used with, however often logging is set up.
+_processors: list[Any] = []
 
 
 def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -57,8 +59,9 @@ def configure(level: str = "info", fmt: str = "json") -> None:
         if fmt == "json"
         else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )
+    _processors[:] = [*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=_processors,
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,

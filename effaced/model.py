@@ -62,11 +62,15 @@ class StepOutcome(StrEnum):
 
 
 class Verification(StrEnum):
-    """What a read-back after a success said; `due` means it could not be made yet."""
+    """What a read-back after a success said; `due` means it could not be made yet.
+
+    `attested` is a person's word against it, or instead of it.
+    """
 
     DUE = "due"
     CONFIRMED = "confirmed"
     STILL_PRESENT = "still_present"
+    ATTESTED = "attested"
 
 
 class AttemptOutcome(StrEnum):
@@ -135,6 +139,7 @@ class NoticeType(StrEnum):
     EXECUTION_FAILED = "execution.failed"
     ATTESTATION_OVERDUE = "attestation.overdue"
     RESOLVER_PAUSED = "resolver.paused"
+    RESOLVER_ABSENCES = "resolver.absences"
     BREAKER_OPENED = "breaker.opened"
     BREAKER_CLOSED = "breaker.closed"
     REQUEST_COMPLETED = "request.completed"

@@ -11,7 +11,7 @@ import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -21,14 +21,21 @@ from sqlalchemy.orm import Session
 from effaced.errors import Problem, Refused
 
 T = TypeVar("T")
-Key = tuple[datetime | UUID | int | str, ...]
+Key = tuple[datetime | date | UUID | int | str, ...]
 PAGE = 50
 # Counting a million rows for a badge helps nobody; past this a count reads "10,000+".
 COUNT_CAP = 10_000
 
-_WRITE = {datetime: ("t", datetime.isoformat), UUID: ("u", str), int: ("i", int), str: ("s", str)}
+_WRITE = {
+    datetime: ("t", datetime.isoformat),
+    date: ("d", date.isoformat),
+    UUID: ("u", str),
+    int: ("i", int),
+    str: ("s", str),
+}
 _READ: dict[str, tuple[type, Any]] = {
     "t": (datetime, datetime.fromisoformat),
+    "d": (date, date.fromisoformat),
     "u": (UUID, UUID),
     "i": (int, int),
     "s": (str, str),

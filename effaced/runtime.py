@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,9 @@ from effaced.crypto import Keyring
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
+from effaced.datamap.retention import RetentionPlan, plan_retention
 from effaced.db import Database
+from effaced.deadletters import sla
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.errors import ConfigurationError, Problem
@@ -40,6 +42,7 @@ from effaced.notify.notices import BreakerClosed, BreakerOpened, Notice
 from effaced.notify.settle import Rules, Undeliverable
 from effaced.notify.tidy import forget_old_messages
 from effaced.notify.write import announce
+from effaced.outbox.absences import ring_for_absences
 from effaced.outbox.due import due_resolvers
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
@@ -47,6 +50,7 @@ from effaced.requests.housekeeping import forget_old_answers, forget_policies_of
 from effaced.requests.letters import execution_to_come, tidy_letters
 from effaced.requests.read import refs_of
 from effaced.requests.redrive_set import AHEAD, advance_all
+from effaced.requests.retention_run import end_due, refresh
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.overrides import Override, get_all
@@ -79,17 +83,28 @@ class Runtime:
     @cached_property
     def plan(self) -> ErasurePlan:
         with self.db.read() as session:
-            return plan_erasure(session.connection(), self.datamap)
+            return plan_erasure(session.connection(), self.datamap, self.keyring)
 
     @cached_property
     def registry(self) -> ResolverRegistry:
-        registry = load_registry(self.settings.resolvers, refs=[each.kind for each in self.datamap.refs])
+        registry = load_registry(self.settings.resolvers, refs=self.datamap.ref_kinds)
         registry.require_time(self.settings.lease)
         return registry
 
     @cached_property
     def executor(self) -> Executor:
-        return Executor(self.db, self.keyring, self.plan, self.registry)
+        return Executor(
+            self.db,
+            self.keyring,
+            self.plan,
+            self.registry,
+            batch_rows=self.settings.batch_rows,
+            zone=self.settings.zone,
+        )
+
+    @cached_property
+    def retention(self) -> RetentionPlan:
+        return plan_retention(self.plan, self.settings.zone)
 
     @cached_property
     def backoff(self) -> BackoffPolicy:
@@ -115,7 +130,8 @@ class Runtime:
     @cached_property
     def breakers(self) -> BreakerRegistry:
         """Made when first needed, which in a worker is after the fork."""
-        store = open_store(self.settings.breaker_store, self.db, self.settings.redis_url)
+        settings = self.settings
+        store = open_store(settings.breaker_store, self.db, settings.breaker_redis_url or settings.redis_url)
         return BreakerRegistry(
             store,
             self.breaker_policies,
@@ -204,10 +220,38 @@ class Runtime:
             tidied = tidy_letters(session)
         if any(tidied.values()):
             _log.info("dead_letters_tidied", **tidied)
+        self.tidy_retentions()
+
+    def tidy_retentions(self) -> None:
+        """Keep the register of what is retained true, and erase what has come due if that is so decided."""
+        about = self.db, self.keyring, self.retention
+        for _ in range(_MOST_LOTS):
+            if not refresh(*about):
+                break
+        for _ in range(_MOST_LOTS if self.settings.retention_erase == "on_schedule" else 0):
+            rows = sum(each.rows for each in end_due(*about))
+            if not rows:
+                break
+            _log.info("retentions_ended", rows=rows)
+
+    def ring_for_absences(self) -> list[str]:
+        """Tell somebody of systems that all of a sudden know nobody; their names."""
+        with self.db.begin() as session:
+            return ring_for_absences(session)
 
     @property
     def dead_letters(self) -> SQLFailedOperationRepository:
-        return SQLFailedOperationRepository(self.db, self.keyring, also_under_way=(execution_to_come(),))
+        return SQLFailedOperationRepository(
+            self.db,
+            self.keyring,
+            also_under_way=(execution_to_come(),),
+            sla_thresholds=self.letter_sla,
+        )
+
+    @cached_property
+    def letter_sla(self) -> Mapping[str, timedelta]:
+        """How long dead letters may wait, by domain."""
+        return sla.thresholds(self.settings.dead_letter_hours)
 
     def advance_redrives(self) -> int:
         """Take every redrive as far as its pace allows until the next sweep; how many there are."""

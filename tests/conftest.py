@@ -11,28 +11,38 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
+import postgres_rows
 import psycopg
 import pytest
 import redis
+from argon2 import PasswordHasher
 from flask import Flask
 from jinja2 import FileSystemBytecodeCache
 from sqlalchemy import make_url
+from werkzeug.routing import Rule
 
 from effaced import log
+from effaced.accounts import passwords
 from effaced.db import Database
 from effaced.errors import EffacedError
 from effaced.servers import Valkey, postgres_server, valkey_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+# Whoever starts a run in the background has it ignore Ctrl-C, and with it every process that tests start
+# to be interrupted.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 NO_CHROMIUM = "chromium is not installed (apt-get install chromium, or EFFACED_CHROMIUM=/path/to/it)"
@@ -85,8 +95,29 @@ def _compile_templates_once() -> None:
     Flask.jinja_options = {**Flask.jinja_options, "bytecode_cache": FileSystemBytecodeCache(str(folder))}
 
 
+def _compile_routes_once() -> None:
+    """The same for its addresses: compiling them is most of the work of making an application."""
+    compile_builder, compiled = Rule._compile_builder, {}
+
+    def compile_once(rule: Rule, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        # All that the function depends on: it is bound to its rule later.
+        key = (rule.rule, tuple(rule._trace), str(rule.defaults), append_unknown)
+        if key not in compiled:
+            compiled[key] = compile_builder(rule, append_unknown)
+        return compiled[key]
+
+    Rule._compile_builder = compile_once
+
+
+def _hash_passwords_cheaply() -> None:
+    """The same argon2 with less work: most tests are about what happens, not about what guessing costs."""
+    passwords._hasher = PasswordHasher(time_cost=2, memory_cost=64, parallelism=1)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     _compile_templates_once()
+    _compile_routes_once()
+    _hash_passwords_cheaply()
     # As the commands do it: unconfigured, structlog would render every logged exception with its values.
     log.configure("error", "json")
     known = getattr(config, "workerinput", {}).get("effaced_servers", {})
@@ -121,6 +152,9 @@ class PostgresAdmin:
         # Copied as files: half the work of the usual way, which writes every page into the log.
         copied = f' TEMPLATE "{template}" STRATEGY file_copy' if template else ""
         self._execute(f'CREATE DATABASE "{name}"{copied}')
+        return self.url_of(name)
+
+    def url_of(self, name: str) -> str:
         return self._url.set(database=name).render_as_string(hide_password=False)
 
     def drop(self, url: str) -> None:
@@ -184,12 +218,37 @@ def migrated_sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def spare_postgres_urls(postgres_admin: PostgresAdmin) -> Iterator[list[str]]:
+    """Databases that a test has used and left in their shape."""
+    urls: list[str] = []
+    yield urls
+    for url in urls:
+        postgres_admin.drop(url)
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres_shape(postgres_admin: PostgresAdmin, migrated_postgres_template: str) -> str:
+    return postgres_rows.shape(postgres_admin.url_of(migrated_postgres_template))
+
+
 @pytest.fixture
-def migrated_postgres_url(postgres_admin: PostgresAdmin, migrated_postgres_template: str) -> Iterator[str]:
-    """A new PostgreSQL database with effaced's tables."""
-    url = postgres_admin.create(template=migrated_postgres_template)
+def migrated_postgres_url(
+    postgres_admin: PostgresAdmin,
+    migrated_postgres_template: str,
+    migrated_postgres_shape: str,
+    spare_postgres_urls: list[str],
+) -> Iterator[str]:
+    """A PostgreSQL database with effaced's tables and nothing in them."""
+    if spare_postgres_urls:
+        url = spare_postgres_urls.pop()
+    else:
+        url = postgres_admin.create(template=migrated_postgres_template)
     yield url
-    postgres_admin.drop(url)
+    if postgres_rows.empty(url, migrated_postgres_shape):
+        spare_postgres_urls.append(url)
+    else:
+        postgres_admin.drop(url)
 
 
 @pytest.fixture

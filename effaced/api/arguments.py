@@ -12,6 +12,7 @@ from werkzeug.datastructures import MultiDict
 from effaced.deadletters.context import as_uuid
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.rules import OPEN
+from effaced.deadletters.sla import Sla
 from effaced.errors import NotFound, Problem, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.paging import PAGE
@@ -54,7 +55,7 @@ def number_of(given: Mapping[str, str], name: str, least: int, most: int, defaul
     return int(value)
 
 
-def letter_filter(given: Arguments, *, paging: bool = False) -> DeadLetterFilter:
+def letter_filter(given: Arguments, sla: Sla, *, paging: bool = False) -> DeadLetterFilter:
     """Which letters a call is about. Without `status` those that are open; `all` takes every one."""
     only(given, *_FILTER, *(("after", "limit") if paging else ()))
     words = given.getlist("status")
@@ -68,6 +69,7 @@ def letter_filter(given: Arguments, *, paging: bool = False) -> DeadLetterFilter
         assigned_to=_id(given, "assigned_to"),
         unassigned=_flag(given, "unassigned"),
         late=_flag(given, "late"),
+        sla=sla,
     )
 
 

@@ -59,6 +59,8 @@ class Body(BaseModel):
 class SubjectBody(Body):
     # Without control characters: no key has them, and PostgreSQL can't even compare a NUL.
     id: Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
+    # Which of the data map's kinds of people, where it has several.
+    type: Annotated[str, StringConstraints(min_length=1, max_length=64)] | None = None
 
 
 def _value(value: object) -> CorrectionValue:

@@ -103,6 +103,7 @@ def _take_in_once(
         runtime.plan,
         kind=RequestKind(body.kind),
         subject_id=body.subject.id,
+        subject_type=body.subject.type,
         corrections=[Correction(name, value) for name, value in (body.corrections or {}).items()],
         api_key=key,
         reason=body.reason,

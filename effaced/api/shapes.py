@@ -12,6 +12,7 @@ from effaced.audit.read import last_events_of
 from effaced.model import OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation
+from effaced.requests.progress import Progress, progress_of
 from effaced.requests.tables import Request
 
 EVENTS_SHOWN = 500
@@ -47,6 +48,7 @@ def full(session: Session, request: Request) -> dict[str, Any]:
             outcome.value: sum(entry.verification is outcome for entry in entries)
             for outcome in VERIFICATION_ORDER
         },
+        "progress": _progress(progress_of(request)),
         "entries": [_entry(entry) for entry in entries],
         "events": [{"type": event.type, "at": clock.text(event.at)} for event in events],
     }
@@ -54,6 +56,13 @@ def full(session: Session, request: Request) -> dict[str, Any]:
 
 def path_of(request: Request) -> str:
     return f"/api/v1/requests/{request.id}"
+
+
+def _progress(progress: Progress | None) -> dict[str, Any] | None:
+    if progress is None:
+        return None
+    tables = {each.label: {"done": each.done, "total": each.total} for each in progress.tables}
+    return {"done": progress.done, "total": progress.total, "tables": tables}
 
 
 def _entry(entry: EntryLine) -> dict[str, Any]:

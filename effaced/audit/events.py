@@ -23,6 +23,7 @@ from effaced.model import (
     RequestKind,
     Role,
     StepOutcome,
+    Verification,
 )
 
 # A machine word: resolver, class, table or error code. Has no room for an e-mail address or a sentence.
@@ -114,7 +115,14 @@ class CellRetained(Event):
     table: Name
     column: Name
     basis: Basis
-    until: Code | None = None
+    until: Name | None = None
+    first_due: Code | None = None
+
+
+class TextScrubbed(Event):
+    table: Name
+    column: Name
+    rows: int
 
 
 class LocalErasureExecuted(Event):
@@ -124,8 +132,24 @@ class LocalErasureExecuted(Event):
     datamap_hash: HexDigest
     tables: tuple[LocalTableErased, ...]
     retained: tuple[CellRetained, ...]
+    scrubbed: tuple[TextScrubbed, ...] = ()
     external_calls: int
     without_reference: tuple[Name, ...]
+
+
+class LocalErasureBegun(Event):
+    """A person with very many rows is worked off in batches; the execution follows. Rows that are to go."""
+
+    type = "LOCAL_ERASURE_BEGUN"
+    datamap_hash: HexDigest
+    tables: tuple[LocalTableErased, ...]
+
+
+class LocalVerified(Event):
+    """Reading back found nothing of the person that should have gone, in as many tables."""
+
+    type = "LOCAL_VERIFIED"
+    tables: int
 
 
 class LocalColumnCorrected(Event):
@@ -157,6 +181,27 @@ class LocalExecutionFailed(Event):
     type = "LOCAL_EXECUTION_FAILED"
     error: Code
     attempts: int
+    tables: tuple[Name, ...] = ()
+
+
+class RetentionEnded(_Noted):
+    """What was kept of the person in a table need not be any more: `rows` were deleted or anonymised.
+
+    With action `closed` nothing was left to erase, and whose it was is forgotten.
+    """
+
+    type = "RETENTION_ENDED"
+    table: Name
+    action: Code
+    rows: int
+    datamap_hash: HexDigest
+
+
+class RetentionFailed(Event):
+    """What has come due could not be erased; all of it is as it was."""
+
+    type = "RETENTION_FAILED"
+    error: Code
 
 
 # --- external calls ---
@@ -247,6 +292,14 @@ class ReadBackRequested(_Noted):
     resolver: Name
 
 
+class ReadBackAttested(_Noted):
+    """A person says that the data is gone, whatever the read-back said; the note says how they know."""
+
+    type = "ERASURE_READ_BACK_ATTESTED"
+    resolver: Name
+    prior: Verification
+
+
 class ExecutionRequeued(_Noted):
     type = "LOCAL_EXECUTION_REQUEUED"
 
@@ -306,6 +359,17 @@ class ResolverPaused(_Noted):
 class ResolverResumed(_Noted):
     type = "RESOLVER_RESUMED"
     resolver: Name
+
+
+class AbsenceSpiked(Event):
+    """Within an hour a system said of nearly everybody that they were not there; in the week before not."""
+
+    type = "ABSENCE_SPIKED"
+    resolver: Name
+    absent: int
+    answers: int
+    absent_before: int
+    answers_before: int
 
 
 class PolicyField(Payload):

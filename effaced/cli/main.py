@@ -5,35 +5,49 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
-from sqlalchemy.exc import DBAPIError
 
-from effaced import log
-from effaced.config import load_settings, unknown_variables
 from effaced.errors import ConfigurationError, EffacedError
 
-# In the order in which the help shows them. A command's module is imported when the command is used: a
-# worker does not wait for Flask, nor the web for the benches.
+if TYPE_CHECKING:
+    from sqlalchemy.exc import DBAPIError
+
+# In the order in which the help shows them: the module, and the first sentence of the command's own help.
+# A module is imported when its command is used: help does not wait for any of them, a worker not for Flask.
 COMMANDS = {
-    "up": "up",
-    "web": "serve",
-    "worker": "serve",
-    "scheduler": "serve",
-    "drain": "serve",
-    "migrate": "migrate",
-    "keys": "migrate",
-    "datamap": "datamap",
-    "resolver": "resolver",
-    "deadletter": "deadletter",
-    "breaker": "breaker",
-    "notify": "notify",
-    "retries": "retries",
-    "officer": "officer",
-    "apikey": "apikey",
-    "audit": "audit",
-    "bench": "bench",
-    "demo": "demo",
+    "up": ("up", "Run web, worker and scheduler on this machine, with a private Valkey."),
+    "web": ("serve", "Serve the API and the console (gunicorn)."),
+    "worker": ("serve", "Make the external calls (RQ worker)."),
+    "scheduler": ("serve", "See to whatever is due, every few seconds."),
+    "drain": (
+        "serve",
+        "Do everything that is due, once, without Redis: for cron, and for places that have no workers.",
+    ),
+    "migrate": ("migrate", "Bring the database to the shape this version of effaced needs."),
+    "keys": ("migrate", "Keys that seal and recognise personal data."),
+    "datamap": (
+        "datamap",
+        "The data map: which table holds what about whom, and what an erasure does to it.",
+    ),
+    "retention": (
+        "retention",
+        "What erasures have left under `retain`: until when, why, and erasing it when that has ended.",
+    ),
+    "resolver": ("resolver", "The external systems of resolvers.yaml."),
+    "deadletter": (
+        "deadletter",
+        "What failed for good and waits for a person: calls, read-backs, executions, messages.",
+    ),
+    "breaker": ("breaker", "How breakers stand, and what is suggested for them; hold one open or closed."),
+    "notify": ("notify", "Who is told when something needs a person, and whether it arrives."),
+    "retries": ("retries", "Tries at external calls: what they came to, and when they are repeated."),
+    "officer": ("officer", "The people who work in the console."),
+    "apikey": ("apikey", "Keys with which the company's systems send requests."),
+    "audit": ("audit", "The audit trail."),
+    "bench": ("bench", "Measure effaced against the least that does the same work, in one run."),
+    "demo": ("demo", "Drills on a demo that runs (`make run`)."),
 }
 # These make or bring their own settings.
 _WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}
@@ -46,8 +60,13 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"effaced.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        module, _line = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"effaced.cli.{module}"), cmd_name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_module, line) in COMMANDS.items()])
 
 
 @click.group(
@@ -63,6 +82,9 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand in _WITHOUT_SETTINGS or {"-h", "--help"} & set(sys.argv):
         return
+    from effaced import log
+    from effaced.config import load_settings, unknown_variables
+
     for sentence in unknown_variables(dict(os.environ)):
         click.echo(f"Warning: {sentence}", err=True)
     context.obj = load_settings()
@@ -82,7 +104,11 @@ def main() -> None:
     except EffacedError as error:
         click.echo(str(error), err=True)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
-    except DBAPIError as error:
+    except Exception as error:
+        from sqlalchemy.exc import DBAPIError
+
+        if not isinstance(error, DBAPIError):
+            raise
         click.echo(_about_database(error), err=True)
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)

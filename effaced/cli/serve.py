@@ -89,6 +89,7 @@ def _drained(runtime: Runtime) -> str:
     total = 0
     while settled := asyncio.run(runner.run_once()):
         total += settled
+    runtime.ring_for_absences()
     delivered = asyncio.run(runtime.deliverer().run())
     runtime.tidy()
     RetryMetrics(runtime.db).aggregate_hourly()  # where cron does the work, no scheduler counts

@@ -21,7 +21,7 @@ def story_url(migrated_url: str) -> str:
 
 
 def test_from_post_to_completed(story_url: str, redis_url: str, tmp_path: Path) -> None:
-    with company(story_url, redis_url, tmp_path) as shop:
+    with company(story_url, redis_url, tmp_path, afresh=True) as shop:
         shop.start_web()
         shop.start("worker")
         shop.start("scheduler")

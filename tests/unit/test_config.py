@@ -35,6 +35,14 @@ def test_the_environment_wins_over_the_file(clean: pytest.MonkeyPatch, tmp_path:
 
 
 @pytest.mark.parametrize(
+    "written", ['"local_execution=2, message=0.5"', "{local_execution = 2, message = 0.5}"]
+)
+def test_hours_by_domain_are_words_or_in_the_file_a_table(tmp_path: Path, written: str) -> None:
+    (tmp_path / "effaced.toml").write_text(f"dead_letter_hours = {written}\n")
+    assert load_settings().dead_letter_hours == {"local_execution": 2.0, "message": 0.5}
+
+
+@pytest.mark.parametrize(
     ("name", "value", "said"),
     [
         ("EFFACED_LEASE_SECONDS", "soon", "valid integer"),
@@ -43,6 +51,13 @@ def test_the_environment_wins_over_the_file(clean: pytest.MonkeyPatch, tmp_path:
         ("EFFACED_TIME_ZONE", "Mars/Olympus", "IANA"),
         ("EFFACED_REDIS_URL", "hunter2@redis", "redis://"),
         ("EFFACED_REDIS_URL", "redis://h:abc", "redis://"),
+        ("EFFACED_DEAD_LETTER_HOURS", "soon", "domain=hours"),
+        ("EFFACED_DEAD_LETTER_HOURS", "message=1,message=2", "each domain once"),
+        ("EFFACED_DEAD_LETTER_HOURS", "letters=2", "external_call, verification, local_execution"),
+        ("EFFACED_DEAD_LETTER_HOURS", "message=", "above 0, up to 8760"),
+        ("EFFACED_DEAD_LETTER_HOURS", "message=0", "above 0, up to 8760"),
+        ("EFFACED_DEAD_LETTER_HOURS", "message=nan", "above 0, up to 8760"),
+        ("EFFACED_DEAD_LETTER_HOURS", "message=8761", "above 0, up to 8760"),
     ],
 )
 def test_a_wrong_value_names_the_key_and_what_is_allowed(
@@ -64,6 +79,7 @@ def test_a_wrong_value_names_the_key_and_what_is_allowed(
         ("EFFACED_TIME_ZONE", "hunter2"),
         ("EFFACED_BATCH_SIZE", "hunter2"),
         ("EFFACED_METRICS_TOKEN", "hunter2"),
+        ("EFFACED_DEAD_LETTER_HOURS", "message=hunter2"),
     ],
 )
 def test_a_wrong_value_is_never_shown(clean: pytest.MonkeyPatch, name: str, secret: str) -> None:

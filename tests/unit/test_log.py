@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
-from effaced.log import GONE, exception_without_values, redact
+from effaced.log import GONE, configure, exception_without_values, get_logger, redact
 
 
 @pytest.mark.parametrize(
@@ -66,3 +67,13 @@ def test_an_exception_is_its_class_and_places_never_its_message() -> None:
     assert told["error"] == "ValueError"
     assert "anna" not in str(told)
     assert any("test_log.py" in place for place in told["trace"])
+
+
+def test_a_logger_follows_when_logging_is_set_up_again() -> None:
+    configure()
+    logger = get_logger("effaced.tests.again")
+    logger.info("first_use")
+    configure()
+    with capture_logs() as entries:
+        logger.error("seen")
+    assert [each["event"] for each in entries] == ["seen"]

@@ -20,9 +20,9 @@ from sqlalchemy import (
     String,
     Table,
     event,
-    func,
     insert,
     select,
+    text,
 )
 from structlog.testing import capture_logs
 from werkzeug.test import TestResponse
@@ -151,11 +151,10 @@ class Api:
 
     def rows(self) -> dict[str, int]:
         """How many rows each table has: what a refusal must leave alone."""
-        tables = [*Base.metadata.sorted_tables, customers]
+        names = [table.name for table in (*Base.metadata.sorted_tables, customers)]
+        counted = ", ".join(f"(SELECT count(*) FROM {name})" for name in names)
         with self.runtime.db.read() as session:
-            return {
-                table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in tables
-            }
+            return dict(zip(names, session.execute(text(f"SELECT {counted}")).one(), strict=True))
 
 
 @pytest.fixture(autouse=True)

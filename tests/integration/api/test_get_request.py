@@ -10,6 +10,8 @@ from sqlalchemy import select
 
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent
+from effaced.model import RequestStatus
+from effaced.requests.tables import Request
 
 Api = Any
 
@@ -18,10 +20,11 @@ def test_a_request_is_found_by_id_and_by_ref(api: Api) -> None:
     sent = api.post(api.erasure("1")).get_json()
     by_id = api.get(f"/api/v1/requests/{sent['id']}")
     assert by_id.status_code == 200
-    none = {"confirmed": 0, "still_present": 0, "due": 0}
+    none = {"confirmed": 0, "still_present": 0, "due": 0, "attested": 0}
     assert {
         **sent,
         "verification": none,
+        "progress": None,
         "entries": [],
         "events": by_id.get_json()["events"],
     } == by_id.get_json()
@@ -56,9 +59,26 @@ def test_it_tells_how_each_system_stands_and_what_happened(trusted_api: Api) -> 
     assert [event["type"] for event in done["events"]] == [
         "REQUEST_RECEIVED",
         "LOCAL_ERASURE_EXECUTED",
+        "LOCAL_VERIFIED",
         "ERASURE_STEP_SUCCEEDED",
         "ERASURE_COMPLETED",
     ]
+
+
+def test_it_tells_how_far_the_work_on_very_many_rows_is(api: Api) -> None:
+    sent = api.post(api.erasure("1")).get_json()
+    with api.runtime.db.begin() as session:
+        [request] = session.scalars(select(Request))
+        request.worked_off = {"orders": [200, 5000], "visits (detached)": [0, 30]}
+        request.status = RequestStatus.APPROVED
+    assert api.get(sent["links"]["self"]).get_json()["progress"] == {
+        "done": 200,
+        "total": 5030,
+        "tables": {"orders": {"done": 200, "total": 5000}, "visits (detached)": {"done": 0, "total": 30}},
+    }
+    with api.runtime.db.begin() as session:
+        session.scalars(select(Request)).one().status = RequestStatus.RUNNING
+    assert api.get(sent["links"]["self"]).get_json()["progress"] is None
 
 
 def test_what_is_no_request_is_not_found(api: Api) -> None:

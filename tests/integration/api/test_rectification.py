@@ -249,7 +249,7 @@ def test_a_completed_request_whose_read_back_failed_says_so(trusted_api: Api) ->
         session.execute(update(Request).values(status=RequestStatus.COMPLETED))
     told = trusted_api.get(where).get_json()
     assert told["status"] == "completed"
-    assert told["verification"] == {"confirmed": 0, "still_present": 1, "due": 0}
+    assert told["verification"] == {"confirmed": 0, "still_present": 1, "due": 0, "attested": 0}
 
 
 def test_the_trail_names_the_fields_and_nothing_else_of_the_correction(correcting_api: Api) -> None:

@@ -6,12 +6,15 @@ from datetime import timedelta
 
 import pytest
 from attempts_cast import Try, ended_entry, hours, write
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from effaced import clock
 from effaced.config import Settings
 from effaced.crypto import new_key
 from effaced.db import Database
+from effaced.model import StepOutcome
+from effaced.outbox.absences import raised
+from effaced.outbox.tables import OutboxRow
 from effaced.retries.overrides import ALL
 from effaced.retries.tables import Attempt
 from effaced.runtime import Runtime
@@ -36,6 +39,19 @@ def test_the_first_sweep_counts_tries_and_forgets_what_is_over(db: Database, sch
     assert sum(counted) == 2
     with db.read() as session:
         assert session.scalar(select(func.count()).select_from(Attempt)) == 1
+
+
+def test_the_sweep_that_counts_tells_of_a_system_that_suddenly_knows_nobody(
+    db: Database, scheduler: Scheduler
+) -> None:
+    now = clock.now()
+    entries = [ended_entry(db, now) for _ in range(20)]
+    write(db, [Try(now, entry_id=each) for each in entries])
+    with db.begin() as session:
+        session.execute(update(OutboxRow).values(outcome=StepOutcome.ALREADY_ABSENT))
+    scheduler.tick()
+    with db.read() as session:
+        assert list(raised(session)) == ["crm"]
 
 
 @pytest.mark.parametrize(("every", "expected"), [(schedule._COUNT_EVERY, 0), (0.0, 1)])

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import importlib.util
 from typing import ClassVar, Literal
 
 import pytest
-from argon2 import PasswordHasher
+from argon2 import PasswordHasher, extract_parameters, profiles
 
 from effaced.accounts import passwords
 from effaced.accounts.passwords import hash_password, needs_rehash, password_problems, verify_password
@@ -64,3 +65,12 @@ def test_a_hash_of_weaker_settings_wants_to_be_made_anew() -> None:
     weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     assert needs_rehash(weak)
     assert not needs_rehash(hash_password(PASSWORD))
+
+
+def test_outside_the_tests_a_guess_costs_what_the_standard_asks_for() -> None:
+    spec = importlib.util.find_spec(passwords.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    untouched = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(untouched)
+    assert extract_parameters(untouched.hash_password(PASSWORD)) == profiles.RFC_9106_LOW_MEMORY

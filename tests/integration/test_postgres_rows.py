@@ -1,0 +1,66 @@
+"""A test never sees what another left behind: a used database is as good as new, or it is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import postgres_rows
+import psycopg
+import pytest
+
+from effaced.db import Base, Database
+
+
+@pytest.fixture
+def used(postgres_admin: Any, migrated_postgres_template: str) -> Iterator[str]:
+    url = postgres_admin.create(template=migrated_postgres_template)
+    yield url
+    postgres_admin.drop(url)
+
+
+def run(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+EVENT = "INSERT INTO effaced_audit_events (at, type, actor, payload) VALUES (now(), 'X', 'cli', '{}')"
+
+
+def test_rows_and_the_companys_tables_go(used: str, migrated_postgres_shape: str) -> None:
+    run(used, "CREATE TYPE mood AS ENUM ('fine')", "CREATE TABLE people (id serial PRIMARY KEY, mood mood)")
+    run(used, "INSERT INTO people (mood) VALUES ('fine')", EVENT)
+    assert postgres_rows.empty(used, migrated_postgres_shape)
+    database = Database(used)
+    with database.read() as session:
+        assert [table.name for table in Base.metadata.sorted_tables if session.query(table).first()] == []
+    database.dispose()
+    with psycopg.connect(used) as connection:
+        assert connection.execute("SELECT to_regclass('people')").fetchone() == (None,)
+        number = connection.execute(f"{EVENT} RETURNING id".encode()).fetchone()
+        assert number == (1,)
+        with pytest.raises(psycopg.Error, match="only grows"):
+            connection.execute("DELETE FROM effaced_audit_events")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE effaced_requests ADD COLUMN more integer",
+        "ALTER TABLE effaced_audit_events DISABLE TRIGGER ALL",
+        "DROP INDEX ix_effaced_attempts_entry",
+        "CREATE FUNCTION one() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+        "CREATE SCHEMA other",
+        "ANALYZE",
+        "DELETE FROM effaced_alembic_version",
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',"
+        " current_database()); END $$",
+        "CREATE TABLE large AS SELECT n, repeat('x', 200) FROM generate_series(1, 3000) AS n",
+    ],
+)
+def test_a_database_that_was_changed_is_not_used_again(
+    used: str, migrated_postgres_shape: str, change: str
+) -> None:
+    run(used, change)
+    assert not postgres_rows.empty(used, migrated_postgres_shape)
