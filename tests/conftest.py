@@ -27,7 +27,9 @@ import redis
 from argon2 import PasswordHasher
 from flask import Flask
 from jinja2 import FileSystemBytecodeCache
-from sqlalchemy import make_url
+from sqlalchemy import Engine, make_url
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
 from werkzeug.routing import Rule
 
 from effaced import log
@@ -109,6 +111,14 @@ def _compile_routes_once() -> None:
     Rule._compile_builder = compile_once
 
 
+def _compile_statements_once() -> None:
+    """And for statements: most tests have an engine of their own, but all engines of a kind compile alike."""
+    compiled = LRUCache(20_000)
+    Engine._compiled_cache = property(lambda engine: compiled, lambda engine, own: None)
+    DefaultDialect.__eq__ = lambda self, other: type(self) is type(other)
+    DefaultDialect.__hash__ = lambda self: hash(type(self))
+
+
 def _hash_passwords_cheaply() -> None:
     """The same argon2 with less work: most tests are about what happens, not about what guessing costs."""
     passwords._hasher = PasswordHasher(time_cost=2, memory_cost=64, parallelism=1)
@@ -117,6 +127,7 @@ def _hash_passwords_cheaply() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     _compile_templates_once()
     _compile_routes_once()
+    _compile_statements_once()
     _hash_passwords_cheaply()
     # As the commands do it: unconfigured, structlog would render every logged exception with its values.
     log.configure("error", "json")
