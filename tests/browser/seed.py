@@ -291,7 +291,7 @@ def _move_in(database: Database, people: int) -> None:
         )
 
 
-def fill(house: House, now: datetime, *, completed: int = 32) -> None:
+def fill(house: House, now: datetime, *, completed: int = 4) -> None:
     """Requests in every state, over the forty days before `now`; `completed` of them plain successes."""
     _write_script(house.script, now)
     plot: list[tuple[float, Callable[[], object]]] = []

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from sqlalchemy import text
 
 from effaced.model import RequestStatus
 from effaced.requests.tables import Request
-from tests.browser.conftest import Desk, Site, built
+from tests.browser.conftest import Desk, Site
 
 pytestmark = pytest.mark.browser
 
@@ -58,14 +57,6 @@ ONE_OF_EACH_LOOK = """() => {
 }"""
 # Contrast is most of axe's work, and these have no colours that the pages with everything on them lack.
 dark_in_the_drill = pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.drill)])
-
-
-@pytest.fixture(scope="module")
-def filled_site(migrated_sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Every state, with few rows of each: axe looks at every cell."""
-    folder = tmp_path_factory.mktemp("filled")
-    with built(migrated_sqlite_template, folder, filled=True, completed=4) as site:
-        yield site
 
 
 def violations(desk: Desk, *, dark: bool = True, options: dict[str, Any] = OPTIONS) -> list[str]:

@@ -26,7 +26,7 @@ def needs(visitor: Visitor) -> dict[str, tuple[int, str]]:
 
 
 def test_each_number_is_the_length_of_the_list_it_links_to(house: House, ada: Visitor) -> None:
-    fill(house, NOON, completed=4)
+    fill(house, NOON)
     found = needs(ada)
     paused = found.pop("Paused resolvers")
     assert paused == (len(_SYSTEM.findall(ada.get(paused[1]).text)), "/console/resolvers?state=paused")
