@@ -23,7 +23,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    delete,
     exists,
     false,
     func,
@@ -34,12 +33,12 @@ from sqlalchemy import (
     select,
     true,
     type_coerce,
-    update,
 )
 
 from effaced import clock
 from effaced.datamap.afterwards import after_retention, ending, ends_at_once, is_findable, map_after
 from effaced.datamap.belong import Belonging
+from effaced.datamap.bulk import batch
 from effaced.datamap.ends import last_day
 from effaced.datamap.model import Action, DataMap, Link, Retained, TableRule
 from effaced.datamap.order import find_order
@@ -79,17 +78,19 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """One table that keeps something, with its statements. They take the person's key, and `TODAY`."""
+    """One table that keeps something, with its statements. They take the person's key, and `TODAY`.
+
+    Those that change something change as many rows as `bulk.limited_to` says. Of rows that point at each
+    other the last ones go first, so one of them may be needed several times.
+    """
 
     table: str
     retained: tuple[Retained, ...]
     untils: tuple[Until, ...]
     look: Select[*tuple[Any, ...]]
     due: Select[*tuple[Any, ...]]
-    delete: Delete | None
-    change: Update | None
-    repeat: bool
-    """Whether rows of the table point at each other: the last ones go first, then those they pointed at."""
+    delete: Delete | Update | None
+    change: Delete | Update | None
 
     def kept(self, row: Sequence[Any]) -> Kept:
         """What a row of `look` says."""
@@ -149,8 +150,8 @@ class _Statements:
     zone: ZoneInfo
 
     def keep(self, name: str) -> Keep:
-        rule, table = self.plan.data_map.tables[name], self.plan.schema.table(name)
-        theirs, dialect = self.plan.belongs(name), self.plan.schema.dialect
+        rule, schema = self.plan.data_map.tables[name], self.plan.schema
+        table, dialect, theirs = schema.table(name), schema.dialect, self.plan.belongs(name)
         untils = tuple(dict.fromkeys(each.until for each in ending(rule).values() if each.until))
         goes = self._goes(name, table)
         writes = {
@@ -172,11 +173,10 @@ class _Statements:
             untils=untils,
             look=self._look(rule, table, untils).where(theirs),
             due=select(*counted).select_from(table).where(theirs),
-            delete=delete(table).where(theirs, self._goes(name, table, strictly=True))
+            delete=batch(schema, name, and_(theirs, self._goes(name, table, strictly=True)), {})
             if self._may_go(name)
             else None,
-            change=update(table).where(theirs, changes).values(values) if partly else None,
-            repeat=any(child == name for child, *_ in self._pointing(name)),
+            change=batch(schema, name, and_(theirs, changes), values) if partly else None,
         )
 
     def _look(self, rule: TableRule, table: FromClause, untils: Sequence[Until]) -> Select[*tuple[Any, ...]]:

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from effaced import clock
+from effaced.datamap.bulk import limited_to
 from effaced.datamap.check import check_map
 from effaced.datamap.ends import last_day
 from effaced.datamap.erase import erase
@@ -71,6 +72,7 @@ def end(shop, today, yaml=SHOP, person="1"):
         name: Ended(*shop.session.execute(keep.due, values).one()) for name, keep in plan.keeps.items()
     }
     done = {}
+    values |= limited_to(1_000)
     for name, keep in plan.keeps.items():
         deleted = shop.session.execute(keep.delete, values).rowcount if keep.delete is not None else 0
         changed = shop.session.execute(keep.change, values).rowcount if keep.change is not None else 0
@@ -295,8 +297,6 @@ def test_rows_that_point_at_each_other_go_from_the_last_to_the_first(company):
         "INSERT INTO people VALUES (1, 'Alice')",
         "INSERT INTO posts VALUES (1, 1, 1, '2020-01-01'), (2, 1, 1, '2020-01-01'), (3, 1, 2, '2020-01-01')",
     )
-    plan = plan_retention(company.plan(yaml), ZONE)
-    assert plan.keeps["posts"].repeat
     for left in (2, 1, 0):
         end(company, date(2025, 1, 1), yaml)
         assert len(company.rows("SELECT id FROM posts")) == left
