@@ -337,6 +337,51 @@ def test_a_pointer_from_a_table_outside_the_map_is_refused_before_it_stops_the_e
     assert [message for message in found if "audit_marks" in message and "ended" in message]
 
 
+class TestChecks:
+    """What a CHECK or a domain would refuse when the time has come is refused now."""
+
+    @pytest.mark.parametrize(
+        ("check", "said"),
+        [
+            ("length(name) > 4", "people.name: fixed_text does not satisfy the CHECK c (when its retention"),
+            ("mail IS NOT NULL", "people.mail: delete does not satisfy the CHECK c (when its retention"),
+            ("length(name) > 3 OR mail IS NOT NULL", None),
+            ("length(name) > 4 OR mail IS NOT NULL", "together with mail (delete) does not satisfy"),
+        ],
+    )
+    def test_what_a_cell_becomes_is_tried(self, company, check, said):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY, born date, name text, mail text, code text,"
+            f" CONSTRAINT c CHECK ({check}))"
+        )
+        found = problems(company, CELLS)
+        assert len(found) == (said is not None)
+        assert all(said in message for message in found)
+
+    def test_a_row_that_goes_with_the_last_of_its_cells_is_not_asked_about(self, company):
+        yaml = CELLS.replace(", then: {anonymise: fixed_text, text: gone}", "").replace(
+            "code: {retain: c}", "code: delete"
+        )
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY, born date, name text, mail text, code text,"
+            " CONSTRAINT c CHECK (name IS NOT NULL OR mail IS NOT NULL))"
+        )
+        assert problems(company, yaml) == []
+
+    def test_a_domain_is_asked_too(self, company):
+        if company.engine == "sqlite":
+            pytest.skip("SQLite has no domains")
+        company.run(
+            "CREATE DOMAIN long_name AS text CONSTRAINT long CHECK (length(value) > 4)",
+            "CREATE TABLE people (id integer PRIMARY KEY, born date, name long_name, mail text, code text)",
+        )
+        (said,) = problems(company, CELLS)
+        assert said == (
+            "people.name: fixed_text does not satisfy the CHECK long of the domain long_name"
+            " (when its retention has ended)"
+        )
+
+
 def test_the_map_of_the_shop_is_fine(shop):
     assert problems(shop, SHOP) == []
 
