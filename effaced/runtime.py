@@ -87,7 +87,7 @@ class Runtime:
 
     @cached_property
     def registry(self) -> ResolverRegistry:
-        registry = load_registry(self.settings.resolvers, refs=self.datamap.ref_kinds)
+        registry = load_registry(self.settings.resolvers, refs=self.datamap.ref_kinds, keyring=self.keyring)
         registry.require_time(self.settings.lease)
         return registry
 

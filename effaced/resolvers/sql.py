@@ -10,6 +10,8 @@ from threading import Lock
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
+from effaced.crypto import Keyring
+from effaced.datamap.forms import Hashing
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap, SubjectRule
 from effaced.errors import ConfigurationError, Problem
@@ -144,8 +146,13 @@ class RectifyingSql(SqlResolver):
         return await self._run(lambda db, span: self._work.rectify(db, span, ref.value, corrections, key))
 
 
-def from_config(name: str, config: dict[str, Any], limits: Limits) -> SqlResolver:
-    """The resolver that a block of resolvers.yaml describes. Its map is read now, its schema when needed."""
+def from_config(
+    name: str, config: dict[str, Any], limits: Limits, *, keyring: Keyring | None = None
+) -> SqlResolver:
+    """The resolver that a block of resolvers.yaml describes. Its map is read now, its schema when needed.
+
+    Of the keyring it keeps one secret, to make the map's keyed hashes with.
+    """
     settings = validate(SqlConfig, config)
     try:
         data_map = load_map(settings.map)
@@ -154,7 +161,11 @@ def from_config(name: str, config: dict[str, Any], limits: Limits) -> SqlResolve
         problems = [Problem("map", each) for each in found]
         raise ConfigurationError("The map can't be used.", problems=problems) from None
     subject = _subject(settings, data_map)
-    work = Work(settings, data_map, subject)
+    hashing = None
+    if keyring is not None and data_map.pseudonymises:
+        # Apart, or whoever gets hold of two databases could join them by the hashes.
+        hashing = Hashing.under(keyring, f"resolver:{name}" if settings.hashes == "apart" else "")
+    work = Work(settings, data_map, subject, hashing)
     kind = RectifyingSql if work.fields else SqlResolver
     return kind(name, settings, work, limits)
 
