@@ -17,7 +17,7 @@ from effaced.config import Settings
 from effaced.errors import NotFound
 from effaced.requests.read import find_by_ref, refs_of
 from effaced.requests.retention import Standing
-from effaced.requests.retention_run import Result, due_requests
+from effaced.requests.retention_run import Result, all_due, count_due_requests
 from effaced.requests.retention_view import (
     RetentionLine,
     count_due,
@@ -120,20 +120,24 @@ def erase(
     with _opened(settings) as runtime:
         ids = _chosen(runtime, refs)
         with runtime.db.read() as session:
+            # Each of them is counted, which takes its time and is for whoever is asked.
             shown = list_due(
-                session, runtime.keyring, runtime.retention, only=ids if refs else None, limit=_SHOWN
+                session, runtime.keyring, runtime.retention, only=ids, limit=1 if yes else _SHOWN
             ).items
-        if not ids or not shown:
+            number = len(ids) if ids is not None else count_due_requests(session, runtime.retention)
+        if not shown:
             click.echo("[]" if as_json else "Nothing has come due.")
             return
         if not yes:
-            _ask(ids, shown)
-        failed = _carry_out(runtime, ids, reason, as_json=as_json)
+            _ask(number, shown)
+        failed = _carry_out(runtime, ids, number, reason, as_json=as_json)
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _carry_out(runtime: Runtime, ids: Sequence[UUID], reason: str, *, as_json: bool) -> bool:
+def _carry_out(
+    runtime: Runtime, ids: Sequence[UUID] | None, number: int, reason: str, *, as_json: bool
+) -> bool:
     """Say what became of each request as it is done, and how far a long one is; whether one failed."""
     failed, first = False, True
 
@@ -154,9 +158,10 @@ def _carry_out(runtime: Runtime, ids: Sequence[UUID], reason: str, *, as_json: b
         transient=True,
     )
     with progress:
-        all_of_them = progress.add_task("requests", total=len(ids))
+        all_of_them = progress.add_task("requests", total=number)
         long = progress.add_task("", visible=False)
-        for each in runtime.ender.end_requests(ids, actor=_ACTOR, reason=reason, tell=tell):
+        chosen = all_due(runtime.db, runtime.retention) if ids is None else ids
+        for each in runtime.ender.end_requests(chosen, actor=_ACTOR, reason=reason, tell=tell):
             ref = _ref(runtime, each.request_id)
             if as_json:
                 click.echo(("[\n" if first else ",\n") + json.dumps(_plain(ref, each)), nl=False)
@@ -175,17 +180,18 @@ def _ref(runtime: Runtime, request_id: UUID) -> str:
         return refs_of(session, [request_id])[request_id]
 
 
-def _chosen(runtime: Runtime, refs: tuple[str, ...]) -> list[UUID]:
+def _chosen(runtime: Runtime, refs: tuple[str, ...]) -> list[UUID] | None:
+    """The requests that were named; None for everybody's."""
+    if not refs:
+        return None
     with runtime.db.read() as session:
-        if not refs:
-            return due_requests(session, runtime.retention)
         found = [find_by_ref(session, ref) for ref in refs]
     if not all(found):
         raise NotFound("--request: no request has this ref.")
     return list(dict.fromkeys(each.id for each in found if each))
 
 
-def _ask(ids: Sequence[UUID], lines: Sequence[RetentionLine]) -> None:
+def _ask(number: int, lines: Sequence[RetentionLine]) -> None:
     Console(stderr=True).print(_due_table(lines))
     deleted, changed = (
         sum(getattr(each.ended, name) for each in lines if each.standing is Standing.DUE)
@@ -193,7 +199,7 @@ def _ask(ids: Sequence[UUID], lines: Sequence[RetentionLine]) -> None:
     )
     more = " or more" if len(lines) == _SHOWN else ""
     click.confirm(
-        f"Of {len(ids):,} {'request' if len(ids) == 1 else 'requests'} {deleted:,}{more} rows will be deleted"
+        f"Of {number:,} {'request' if number == 1 else 'requests'} {deleted:,}{more} rows will be deleted"
         f" and {changed:,}{more} anonymised. Go on?",
         abort=True,
         err=True,

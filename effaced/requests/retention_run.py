@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -174,6 +174,22 @@ def due_requests(
     query = select(Retention.request_id, Retention.looked_at).where(is_due(plan.today), *conditions)
     rows = session.execute(query.order_by(Retention.looked_at, Retention.id).limit(limit))
     return list(dict.fromkeys(row.request_id for row in rows))
+
+
+def all_due(database: Database, plan: RetentionPlan) -> Iterator[UUID]:
+    """Whose retention has ended by now, a lot at a time; each is to be ended before the next is taken."""
+    begun = clock.now()
+    while True:
+        with database.read() as session:
+            lot = due_requests(session, plan, Retention.looked_at < begun, limit=_LOT)
+        if not lot:
+            return
+        yield from lot
+
+
+def count_due_requests(session: Session, plan: RetentionPlan) -> int:
+    query = select(func.count(Retention.request_id.distinct())).where(is_due(plan.today))
+    return session.scalar(query) or 0
 
 
 def refresh(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from effaced.crypto import Keyring
+from effaced.datamap.afterwards import ending
 from effaced.datamap.forms import Hashing
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap, SubjectRule
@@ -29,6 +30,7 @@ T = TypeVar("T")
 _SHARE = 0.9
 # How often, and how long apart, a call that is out of time is called off.
 _TRIES, _PAUSE = 4, 0.25
+_NO_END = "nobody would end it in another database; leave 'until' out"
 
 
 @dataclass(slots=True)
@@ -160,6 +162,7 @@ def from_config(
         found = [f"{each.where}: {each.message}" for each in error.problems] or [error.message]
         problems = [Problem("map", each) for each in found]
         raise ConfigurationError("The map can't be used.", problems=problems) from None
+    _require_no_ends(data_map)
     subject = _subject(settings, data_map)
     hashing = None
     if keyring is not None and data_map.pseudonymises:
@@ -182,6 +185,17 @@ def _subject(settings: SqlConfig, data_map: DataMap) -> SubjectRule:
     if settings.find_by is not None and settings.find_by not in known:
         raise _wrong("find_by", f"the map has no such identifier{suggest(settings.find_by, known)}")
     return subject
+
+
+def _require_no_ends(data_map: DataMap) -> None:
+    """A retention there would never end: what is left in that database is registered nowhere."""
+    problems = [
+        Problem("map", f"{data_map.where(rule.line)}: {table.name}.{name}.retain.until: {_NO_END}")
+        for table in data_map.tables.values()
+        for name, rule in ending(table).items()
+    ]
+    if problems:
+        raise ConfigurationError("The map can't be used so.", problems=problems)
 
 
 def _wrong(key: str, said: str) -> ConfigurationError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from retention_cast import LAST_DUE, MAP, Shop, forbid, on
@@ -13,6 +15,8 @@ from sqlalchemy import event
 
 from effaced import clock
 from effaced.db import Database
+from effaced.requests import retention_run
+from effaced.requests.retention_run import all_due
 from effaced.requests.retention_view import list_due
 
 MORE = range(30, 37)
@@ -118,3 +122,29 @@ def test_a_chain_of_rows_goes_from_its_last_to_its_first(shop: Shop) -> None:
     shop.run(*(f"UPDATE invoices SET corrects = {n - 1} WHERE id = {n}" for n in MORE if n > MORE[0]))
     (result,) = shop.end(LAST_DUE)
     assert (result.error, result.rows, left(shop)) == (None, ALL, 0)
+
+
+def test_two_officers_at_once_erase_each_row_once_and_both_are_told(shop: Shop) -> None:
+    start = Barrier(2)
+
+    def officer(_number: int) -> int:
+        start.wait()
+        (result,) = list(shop.ender.end_requests([request], actor="cli", reason="over"))
+        assert result.error is None
+        return result.rows
+
+    request = shop.kept()["invoices"].request_id
+    with on(LAST_DUE), ThreadPoolExecutor(2) as officers:
+        done = list(officers.map(officer, range(2)))
+    assert sum(done) == sum(told(shop)) == ALL
+    assert (left(shop), begun(shop)) == (0, [])
+
+
+def test_everybody_s_are_found_a_lot_at_a_time(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention_run, "_LOT", 1)
+    shop.erase("2")
+    forbid(shop, 20)  # one that fails is not taken up again and again
+    with on(LAST_DUE):
+        taken = all_due(shop.db, shop.plan)
+        results = list(shop.ender.end_requests(taken, actor="cli", reason="over"))
+    assert sorted(each.rows for each in results) == [0, ALL]
