@@ -112,8 +112,7 @@ def erase(
 ) -> None:
     """Erase what need not be kept any more, in short transactions. Exits with 1 if a request fails.
 
-    It can be stopped and run again: what is done is done. Of a request with very many rows the scheduler does
-    the rest.
+    It can be stopped and run again: what is done is done.
     """
     if bool(refs) == all_due:
         raise click.UsageError("Say --request and a ref, or --all-due.")
@@ -211,7 +210,8 @@ def _due_table(lines: Sequence[RetentionLine]) -> Table:
     for each in lines:
         said = SAID.get(each.standing, "") if each.standing else ""
         if each.erasing:
-            said = f"being erased: {each.erasing[0]:,} of {each.erasing[1]:,} rows"
+            done, of = each.erasing
+            said = f"being erased: {done:,} of {of:,} rows" if of else "being erased"
         elif each.standing is Standing.DUE:
             said = f"could not be erased ({each.error})" if each.error else ""
         ended = (each.ended.deleted, each.ended.changed) if each.ended else (0, 0)

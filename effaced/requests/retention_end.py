@@ -56,7 +56,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one transaction did. If that was not all: how many rows are done by now, of how many."""
+    """What one transaction did. If that was not all: how many rows are done by now, of how many.
+
+    None of any number if nobody has counted them yet.
+    """
 
     done: tuple[Done, ...] = ()
     finished: bool = True
@@ -73,11 +76,13 @@ def end(
     at_most: int,
     actor: str,
     note: NoteRef | None = None,
+    left: int = 0,
 ) -> Part:
     """Erase what has come due of this request's person, children first, up to so many rows.
 
-    Conflict if somebody lives under the person's key again, or if the database refuses or keeps what it was
-    told to change: the caller must roll back.
+    `left`, if `count_left` has been asked, is written down for who wants to know how far it is. Conflict if
+    somebody lives under the person's key again, or if the database refuses or keeps what it was told to
+    change: the caller must roll back.
     """
     request = session.get_one(Request, request_id)
     mine = open_of(session, request_id)
@@ -100,8 +105,8 @@ def end(
     if in_use and done:
         raise Conflict(IN_USE)
     gone = [each for each in mine if each.table_name not in plan.data_map.tables and note]
-    for left in gone:
-        close(left)
+    for unknown in gone:
+        close(unknown)
     told = [
         *((each.table, Action.DELETED, each.deleted) for each in done if each.deleted),
         *((each.table, _changed_to(plan, each.table), each.changed) for each in done if each.changed),
@@ -112,9 +117,19 @@ def end(
         event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(note))
         append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
     if not hand.finished:
-        return _go_on(session, plan, request_id, values, done, actor, note)
+        return _go_on(session, request_id, done, actor, note, left)
     look_again(session, keyring, plans, request, [each for each in mine if each.closed_at is None])
     return _finish(session, request_id, done)
+
+
+def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
+    """How many rows are still to go or to change. With very many this takes a while, so not in `end`."""
+    request = session.get_one(Request, request_id)
+    plan = plans.named(request.subject_type)
+    for mine in open_of(session, request_id)[:1]:
+        values = {**values_to_look(session, plan.plan, whose(keyring, mine)), TODAY: plan.today}
+        return sum(Ended(*session.execute(keep.due, values).one()).rows for keep in plan.keeps.values())
+    return 0
 
 
 def hand_over(session: Session, request_id: UUID, *, after: timedelta = timedelta()) -> None:
@@ -135,23 +150,21 @@ def _finish(session: Session, request_id: UUID, done: tuple[Done, ...] = ()) -> 
 
 def _go_on(
     session: Session,
-    plan: RetentionPlan,
     request_id: UUID,
-    values: dict[str, Any],
     done: tuple[Done, ...],
     actor: str,
     note: NoteRef | None,
+    left: int,
 ) -> Part:
     """Write down that there is more to do, on whose word, and that somebody is at it just now."""
-    rows = sum(each.rows for each in done)
     ending = session.get(RetentionEnding, request_id)
     if ending is None:
-        left = sum(Ended(*session.execute(keep.due, values).one()).rows for keep in plan.keeps.values())
-        ending = RetentionEnding(request_id=request_id, actor=actor, rows=0, of=left + rows)
+        ending = RetentionEnding(request_id=request_id, actor=actor, rows=0, of=0)
         ending.note_id, ending.note_hmac = (note.note_id, note.note_hmac) if note else (None, None)
         session.add(ending)
-    ending.rows += rows
-    ending.of = max(ending.of, ending.rows)
+    if left:
+        ending.of = ending.rows + left
+    ending.rows += sum(each.rows for each in done)
     ending.go_on_at = clock.now() + _LEFT_ALONE
     return Part(done, False, ending.rows, ending.of)
 

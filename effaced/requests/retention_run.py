@@ -21,7 +21,7 @@ from effaced.db import Database
 from effaced.errors import EffacedError, Refused
 from effaced.log import get_logger
 from effaced.requests.retention import look_again, open_of
-from effaced.requests.retention_end import Done, end, give_up, hand_over
+from effaced.requests.retention_end import Done, count_left, end, give_up, hand_over
 from effaced.requests.tables import Request, Retention, RetentionEnding
 
 _log = get_logger(__name__)
@@ -106,6 +106,11 @@ class Ender:
             return self._end_in_parts(order, until, tell)
         except Refused:
             raise
+        except KeyboardInterrupt:
+            # Whoever stops it wants nobody else to go on.
+            with self.database.begin() as session:
+                give_up(session, order.request_id)
+            raise
         except Exception as error:
             name = type(error).__name__
             _log.error("retention_failed", request=str(order.request_id), error=name)
@@ -115,6 +120,7 @@ class Ender:
             return order.result(error=said)
 
     def _end_in_parts(self, order: _Order, until: float | None, tell: Told | None) -> Result:
+        left = 0
         while True:
             in_time = _in_time(until)
             with self.database.begin() as session:
@@ -126,14 +132,19 @@ class Ender:
                     at_most=self.batch_rows if in_time else 0,
                     actor=order.actor,
                     note=order.write_note(session, self.keyring),
+                    left=left,
                 )
                 if not part.finished and not in_time:
                     hand_over(session, order.request_id)
             order.add(part.done)
             if part.finished or not in_time:
                 return order.result(finished=part.finished)
+            left = 0
+            if not part.of:
+                with self.database.read() as session:
+                    left = count_left(session, self.keyring, self.plan, order.request_id)
             if tell:
-                tell(order.request_id, part.rows, part.of)
+                tell(order.request_id, part.rows, part.of or part.rows + left)
 
 
 @dataclass(slots=True)
@@ -170,9 +181,9 @@ def is_due(today: date) -> ColumnElement[bool]:
 def due_requests(
     session: Session, plan: RetentionPlan, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> list[UUID]:
-    """Whose retention has ended, those first that have not been looked at for longest."""
-    query = select(Retention.request_id, Retention.looked_at).where(is_due(plan.today), *conditions)
-    rows = session.execute(query.order_by(Retention.looked_at, Retention.id).limit(limit))
+    """Whose retention has ended, the longest first."""
+    query = select(Retention.request_id).where(is_due(plan.today), *conditions)
+    rows = session.execute(query.order_by(Retention.first_due, Retention.id).limit(limit))
     return list(dict.fromkeys(row.request_id for row in rows))
 
 

@@ -23,7 +23,7 @@ class RetentionLine:
     """One table of one request. `reasons` are (basis, until) as the map in force has them.
 
     `standing` and `ended` are counted at this moment; both are None where nobody asked for them. While the
-    request's rows are being erased, `erasing` says how many are done, of how many.
+    request's rows are being erased, `erasing` says how many are done, of how many (0: not counted yet).
     """
 
     id: UUID

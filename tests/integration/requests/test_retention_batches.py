@@ -11,13 +11,14 @@ from threading import Barrier
 
 import pytest
 from retention_cast import LAST_DUE, MAP, Shop, forbid, on
-from sqlalchemy import event
+from sqlalchemy import event, select
 
 from effaced import clock
 from effaced.db import Database
 from effaced.requests import retention_run
-from effaced.requests.retention_run import all_due
+from effaced.requests.retention_run import all_due, refresh
 from effaced.requests.retention_view import list_due
+from effaced.requests.tables import Retention
 
 MORE = range(30, 37)
 ALL = 2 + len(MORE)
@@ -94,7 +95,7 @@ def test_what_nobody_has_the_patience_for_is_left_to_the_scheduler_and_shown(sho
     with on(LAST_DUE):
         with shop.db.read() as session:
             (line,) = list_due(session, shop.keyring, shop.plan).items
-        assert line.erasing == (0, ALL)
+        assert line.erasing == (0, 0)
         assert shop.ender.end_due(on_schedule=False) == ALL
     assert {each.actor for each in shop.events("RETENTION_ENDED")} == {"cli"}
 
@@ -148,3 +149,24 @@ def test_everybody_s_are_found_a_lot_at_a_time(shop: Shop, monkeypatch: pytest.M
         taken = all_due(shop.db, shop.plan)
         results = list(shop.ender.end_requests(taken, actor="cli", reason="over"))
     assert sorted(each.rows for each in results) == [0, ALL]
+
+
+def test_who_stops_it_at_the_keyboard_wants_nobody_to_go_on(shop: Shop) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        shop.end(LAST_DUE, tell=interrupted)
+    with on(LAST_DUE + timedelta(days=1)):
+        assert shop.ender.end_due(on_schedule=False) == 0
+    assert (left(shop), told(shop), begun(shop)) == (ALL - 2, [2], [])
+
+
+def test_the_register_is_left_to_whoever_is_just_ending_it(shop: Shop) -> None:
+    if shop.db.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    before = shop.kept()["invoices"]
+    with on(LAST_DUE), shop.db.begin() as session:
+        session.execute(select(Retention).with_for_update()).all()
+        refresh(shop.db, shop.keyring, shop.plan)
+    assert shop.kept()["invoices"].looked_at == before.looked_at
