@@ -170,7 +170,7 @@ def _carry_out(
             progress.update(long, visible=False)
             failed, first = failed or each.error is not None, False
     if as_json:
-        click.echo("\n]")
+        click.echo("[]" if first else "\n]")
     return failed
 
 
