@@ -7,7 +7,7 @@ import binascii
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
@@ -29,7 +29,7 @@ _EXPECTED = (
 class Keyring:
     """Named keys. The first seals and hashes; all of them open and recognise."""
 
-    keys: tuple[tuple[str, bytes], ...]
+    keys: tuple[tuple[str, bytes], ...] = field(repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Keyring:

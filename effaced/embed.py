@@ -174,7 +174,7 @@ class Effaced:
     def registry(self) -> ResolverRegistry:
         if isinstance(self._resolvers, ResolverRegistry):
             return self._resolvers
-        return load_registry(self._resolvers, refs=self.datamap.ref_kinds)
+        return load_registry(self._resolvers, refs=self.datamap.ref_kinds, keyring=self._keyring)
 
     @cached_property
     def _executor(self) -> Executor:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import migrate
+from effaced import clock, migrate
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.breakers import transitions as moves
 from effaced.breakers.autotune import BreakerAutoTuner
@@ -50,7 +50,7 @@ from effaced.requests.housekeeping import forget_old_answers, forget_policies_of
 from effaced.requests.letters import execution_to_come, tidy_letters
 from effaced.requests.read import refs_of
 from effaced.requests.redrive_set import AHEAD, advance_all
-from effaced.requests.retention_run import end_due, refresh
+from effaced.requests.retention_run import Ender, refresh
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.overrides import Override, get_all
@@ -87,7 +87,7 @@ class Runtime:
 
     @cached_property
     def registry(self) -> ResolverRegistry:
-        registry = load_registry(self.settings.resolvers, refs=self.datamap.ref_kinds)
+        registry = load_registry(self.settings.resolvers, refs=self.datamap.ref_kinds, keyring=self.keyring)
         registry.require_time(self.settings.lease)
         return registry
 
@@ -105,6 +105,10 @@ class Runtime:
     @cached_property
     def retention(self) -> RetentionPlan:
         return plan_retention(self.plan, self.settings.zone)
+
+    @cached_property
+    def ender(self) -> Ender:
+        return Ender(self.db, self.keyring, self.retention, self.settings.batch_rows)
 
     @cached_property
     def backoff(self) -> BackoffPolicy:
@@ -223,15 +227,16 @@ class Runtime:
         self.tidy_retentions()
 
     def tidy_retentions(self) -> None:
-        """Keep the register of what is retained true, and erase what has come due if that is so decided."""
-        about = self.db, self.keyring, self.retention
+        """Keep the register of what is retained true."""
         for _ in range(_MOST_LOTS):
-            if not refresh(*about):
+            if not refresh(self.db, self.keyring, self.retention):
                 break
-        for _ in range(_MOST_LOTS if self.settings.retention_erase == "on_schedule" else 0):
-            rows = sum(each.rows for each in end_due(*about))
-            if not rows:
-                break
+
+    def end_retentions(self, *, seconds: float | None = None) -> None:
+        """Go on with ends of retentions that were begun, and begin more if that is so decided."""
+        on_schedule = self.settings.retention_erase == "on_schedule"
+        until = None if seconds is None else clock.monotonic() + seconds
+        if rows := self.ender.end_due(on_schedule=on_schedule, until=until):
             _log.info("retentions_ended", rows=rows)
 
     def ring_for_absences(self) -> list[str]:

@@ -187,6 +187,7 @@ class LocalExecutionFailed(Event):
 class RetentionEnded(_Noted):
     """What was kept of the person in a table need not be any more: `rows` were deleted or anonymised.
 
+    Very many rows are told of by several events, one for each transaction.
     With action `closed` nothing was left to erase, and whose it was is forgotten.
     """
 
@@ -198,7 +199,7 @@ class RetentionEnded(_Noted):
 
 
 class RetentionFailed(Event):
-    """What has come due could not be erased; all of it is as it was."""
+    """What has come due could not be erased; what is told of before it stays erased."""
 
     type = "RETENTION_FAILED"
     error: Code

@@ -120,7 +120,7 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
 def _as_the_workers_load_it(settings: Settings) -> ResolverRegistry:
     """With the data map's references and the lease in mind, so that what passes here also starts."""
     if not settings.datamap.exists():
-        return load_registry(settings.resolvers)
+        return load_registry(settings.resolvers, keyring=settings.keyring)
     runtime = Runtime(settings)
     try:
         return runtime.registry

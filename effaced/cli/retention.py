@@ -9,6 +9,7 @@ from uuid import UUID
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +17,7 @@ from effaced.config import Settings
 from effaced.errors import NotFound
 from effaced.requests.read import find_by_ref, refs_of
 from effaced.requests.retention import Standing
-from effaced.requests.retention_run import Result, due_requests, end_requests
+from effaced.requests.retention_run import Result, all_due, count_due_requests
 from effaced.requests.retention_view import (
     RetentionLine,
     count_due,
@@ -109,44 +110,87 @@ def due(settings: Settings, limit: int, as_json: bool) -> None:
 def erase(
     settings: Settings, refs: tuple[str, ...], all_due: bool, reason: str, yes: bool, as_json: bool
 ) -> None:
-    """Erase what need not be kept any more, one transaction per request. Exits with 1 if one fails."""
+    """Erase what need not be kept any more, in short transactions. Exits with 1 if a request fails.
+
+    It can be stopped and run again: what is done is done.
+    """
     if bool(refs) == all_due:
         raise click.UsageError("Say --request and a ref, or --all-due.")
     with _opened(settings) as runtime:
         ids = _chosen(runtime, refs)
         with runtime.db.read() as session:
+            # Each of them is counted, which takes its time and is for whoever is asked.
             shown = list_due(
-                session, runtime.keyring, runtime.retention, only=ids if refs else None, limit=_SHOWN
+                session, runtime.keyring, runtime.retention, only=ids, limit=1 if yes else _SHOWN
             ).items
-        if not ids or not shown:
+            number = len(ids) if ids is not None else count_due_requests(session, runtime.retention)
+        if not shown:
             click.echo("[]" if as_json else "Nothing has come due.")
             return
         if not yes:
-            _ask(ids, shown)
-        results = end_requests(
-            runtime.db, runtime.keyring, runtime.retention, ids, actor=_ACTOR, reason=reason
-        )
-        with runtime.db.read() as session:
-            names = refs_of(session, ids)
-    if as_json:
-        click.echo(json.dumps([_plain(names, each) for each in results], indent=2))
-    else:
-        _tell(names, results)
-    if any(each.error for each in results):
+            _ask(number, shown)
+        failed = _carry_out(runtime, ids, number, reason, as_json=as_json)
+    if failed:
         raise click.exceptions.Exit(1)
 
 
-def _chosen(runtime: Runtime, refs: tuple[str, ...]) -> list[UUID]:
+def _carry_out(
+    runtime: Runtime, ids: Sequence[UUID] | None, number: int, reason: str, *, as_json: bool
+) -> bool:
+    """Say what became of each request as it is done, and how far a long one is; whether one failed."""
+    failed, first = False, True
+
+    def tell(request_id: UUID, rows: int, of: int) -> None:
+        if as_json:
+            line = {"request": _ref(runtime, request_id), "rows": rows, "of": of}
+            click.echo(json.dumps(line), err=True)
+        progress.update(long, description=_ref(runtime, request_id), total=of, completed=rows, visible=True)
+
+    console = Console(stderr=True)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=as_json or not console.is_terminal,
+        transient=True,
+    )
+    with progress:
+        all_of_them = progress.add_task("requests", total=number)
+        long = progress.add_task("", visible=False)
+        chosen = all_due(runtime.db, runtime.retention) if ids is None else ids
+        for each in runtime.ender.end_requests(chosen, actor=_ACTOR, reason=reason, tell=tell):
+            ref = _ref(runtime, each.request_id)
+            if as_json:
+                click.echo(("[\n" if first else ",\n") + json.dumps(_plain(ref, each)), nl=False)
+            else:
+                click.echo(f"{ref}: {_said(each)}")
+            progress.advance(all_of_them)
+            progress.update(long, visible=False)
+            failed, first = failed or each.error is not None, False
+    if as_json:
+        click.echo("[]" if first else "\n]")
+    return failed
+
+
+def _ref(runtime: Runtime, request_id: UUID) -> str:
     with runtime.db.read() as session:
-        if not refs:
-            return due_requests(session, runtime.retention)
+        return refs_of(session, [request_id])[request_id]
+
+
+def _chosen(runtime: Runtime, refs: tuple[str, ...]) -> list[UUID] | None:
+    """The requests that were named; None for everybody's."""
+    if not refs:
+        return None
+    with runtime.db.read() as session:
         found = [find_by_ref(session, ref) for ref in refs]
     if not all(found):
         raise NotFound("--request: no request has this ref.")
     return list(dict.fromkeys(each.id for each in found if each))
 
 
-def _ask(ids: Sequence[UUID], lines: Sequence[RetentionLine]) -> None:
+def _ask(number: int, lines: Sequence[RetentionLine]) -> None:
     Console(stderr=True).print(_due_table(lines))
     deleted, changed = (
         sum(getattr(each.ended, name) for each in lines if each.standing is Standing.DUE)
@@ -154,7 +198,7 @@ def _ask(ids: Sequence[UUID], lines: Sequence[RetentionLine]) -> None:
     )
     more = " or more" if len(lines) == _SHOWN else ""
     click.confirm(
-        f"Of {len(ids):,} {'request' if len(ids) == 1 else 'requests'} {deleted:,}{more} rows will be deleted"
+        f"Of {number:,} {'request' if number == 1 else 'requests'} {deleted:,}{more} rows will be deleted"
         f" and {changed:,}{more} anonymised. Go on?",
         abort=True,
         err=True,
@@ -165,7 +209,10 @@ def _due_table(lines: Sequence[RetentionLine]) -> Table:
     table = Table("request", "table", "since", "delete", "anonymise", "why", "until", "remark")
     for each in lines:
         said = SAID.get(each.standing, "") if each.standing else ""
-        if each.standing is Standing.DUE:
+        if each.erasing:
+            done, of = each.erasing
+            said = f"being erased: {done:,} of {of:,} rows" if of else "being erased"
+        elif each.standing is Standing.DUE:
             said = f"could not be erased ({each.error})" if each.error else ""
         ended = (each.ended.deleted, each.ended.changed) if each.ended else (0, 0)
         since = each.first_due.isoformat() if each.first_due else ""
@@ -179,17 +226,18 @@ def _why(line: RetentionLine) -> tuple[str, str]:
     return "\n".join(dict.fromkeys(bases)), "\n".join(dict.fromkeys(each or "-" for each in untils))
 
 
-def _tell(names: dict[UUID, str], results: Sequence[Result]) -> None:
-    for each in results:
-        done = ", ".join(
-            f"{what.table}: {what.deleted:,} deleted, {what.changed:,} anonymised" for what in each.done
-        )
-        click.echo(f"{names[each.request_id]}: {each.error or done or 'nothing was left to erase.'}")
+def _said(result: Result) -> str:
+    done = ", ".join(
+        f"{what.table}: {what.deleted:,} deleted, {what.changed:,} anonymised" for what in result.done
+    )
+    if result.error:
+        return f"{done}. {result.error}" if done else result.error
+    return done or "nothing was left to erase."
 
 
-def _plain(names: dict[UUID, str], result: Result) -> dict[str, object]:
+def _plain(ref: str, result: Result) -> dict[str, object]:
     return {
-        "request": names[result.request_id],
+        "request": ref,
         "tables": [
             {"table": each.table, "deleted": each.deleted, "anonymised": each.changed} for each in result.done
         ],

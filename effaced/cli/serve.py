@@ -91,6 +91,7 @@ def _drained(runtime: Runtime) -> str:
         total += settled
     runtime.ring_for_absences()
     delivered = asyncio.run(runtime.deliverer().run())
+    runtime.end_retentions()
     runtime.tidy()
     RetryMetrics(runtime.db).aggregate_hourly()  # where cron does the work, no scheduler counts
     messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""

@@ -9,18 +9,20 @@ from flask import Blueprint, request, url_for
 from flask import Response as Page
 from werkzeug.wrappers import Response
 
+from effaced import clock
 from effaced.console.current import me, runtime
 from effaced.console.htmx import render
 from effaced.console.urls import not_allowed, with_query
 from effaced.errors import Refused
 from effaced.requests.read import refs_of
 from effaced.requests.retention import Standing
-from effaced.requests.retention_run import end_requests
 from effaced.requests.retention_view import RetentionLine, count_due, list_due
 
 blueprint = Blueprint("retentions", __name__)
 MOST = 100
 _TABLES = 20
+# So many seconds somebody waits for the page; what is not done by then, the scheduler does.
+_PATIENCE = 5.0
 
 
 @blueprint.get("/retentions")
@@ -53,7 +55,8 @@ def confirm() -> Response:
 def erase() -> Response:
     ids, reason, here = _chosen("ids"), request.form.get("reason", ""), runtime()
     try:
-        results = end_requests(here.db, here.keyring, here.retention, ids, actor=me().actor, reason=reason)
+        until = clock.monotonic() + _PATIENCE
+        results = list(here.ender.end_requests(ids, actor=me().actor, reason=reason, until=until))
     except Refused as error:
         return _confirmation(ids, reason=reason, error=error.message)
     with here.db.read() as session:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from effaced.datamap.model import ColumnRule, DataMap, Strategy, TableRule
 from effaced.datamap.order import is_direct
 
+WHEN_ENDED = " (when its retention has ended)"
+
 
 def after_retention(table: TableRule) -> TableRule:
     """What the map says about the table once everything in it that ends has ended."""

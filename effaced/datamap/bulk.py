@@ -7,11 +7,12 @@ found through: whatever happens in between, the person can still be found, and w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Delete,
     Integer,
@@ -58,25 +59,28 @@ def many_rows(schema: LiveSchema, early: Iterable[Step]) -> Select[*tuple[int, .
     return select(*counts) if counts else None
 
 
-def batch(schema: LiveSchema, step: Step) -> Delete | Update:
-    """The step's change for as many rows as the limit says."""
-    table = schema.table(step.name)
-    primary = schema.tables[step.name].primary
+def batch(
+    schema: LiveSchema,
+    name: str,
+    where: ColumnElement[bool],
+    written: Mapping[Column[Any], ColumnElement[Any]],
+) -> Delete | Update:
+    """As many of these rows as the limit says are written to, or deleted if nothing is to be written."""
+    table = schema.table(name)
+    primary = schema.tables[name].primary
     if schema.dialect != "sqlite":
         # By their place, which costs nothing to find again. A row that has moved waits for the next batch.
         place: ColumnElement[Any] = literal_column("ctid")
-        places = select(place).select_from(table).where(step.where).limit(_limit()).correlate(None)
+        places = select(place).select_from(table).where(where).limit(_limit()).correlate(None)
         rows = place == any_(func.array(places.scalar_subquery()))
     else:
-        named: list[ColumnElement[Any]] = [table.c[name] for name in primary]
+        named: list[ColumnElement[Any]] = [table.c[column] for column in primary]
         cells = named or [literal_column("rowid")]
-        some = select(*cells).select_from(table).where(step.where).limit(_limit()).correlate(None)
+        some = select(*cells).select_from(table).where(where).limit(_limit()).correlate(None)
         rows = cells[0].in_(some) if len(cells) == 1 else tuple_(*cells).in_(some)
     # Looked at again: places are a partition's own, and rows may have changed hands.
-    rows = and_(rows, step.where)
-    if isinstance(step.change, Update):
-        return update(table).where(rows).values(dict(step.written))
-    return delete(table).where(rows)
+    rows = and_(rows, where)
+    return update(table).where(rows).values(dict(written)) if written else delete(table).where(rows)
 
 
 def limited_to(rows: int) -> dict[str, int]:

@@ -1,4 +1,7 @@
-"""Do the surrogates satisfy the database's CHECKs? Only the database can tell, so it is asked."""
+"""Do the surrogates satisfy the database's CHECKs? Only the database can tell, so it is asked.
+
+Those that an erasure writes, and those that the end of a retention will.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ from sqlalchemy import ColumnElement, Connection, String, cast, literal, literal
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import JSON, Date, DateTime, LargeBinary
 
+from effaced.datamap.afterwards import WHEN_ENDED, after_retention, ending, ends_at_once
 from effaced.datamap.check_columns import written_columns
 from effaced.datamap.corrections import Unfit
 from effaced.datamap.forms import PREFIX, RANDOM_TEXTS, UUID_PREFIX, number_range
 from effaced.datamap.model import ColumnRule, DataMap, Strategy, Surrogate
 from effaced.datamap.schema import Check, LiveColumn, LiveSchema, LiveTable
 from effaced.datamap.surrogates import fixed_value
+from effaced.datamap.until import Until
 
 Finding = tuple[int, str]
 _TEXT_JSON_SINCE = 16
@@ -23,13 +28,37 @@ _UNKNOWN = object()
 
 
 @dataclass(frozen=True, slots=True)
+class _Written:
+    """What is written into rows of a table, and which of these columns are to be tried."""
+
+    table: LiveTable
+    rules: Mapping[str, ColumnRule]
+    tried: Mapping[str, Until | None]
+    """With the end of its retention, if it is written then; the others are as the erasure has left them."""
+    row_goes: bool = False
+    """Whether a row goes when all of these retentions have ended."""
+
+    @property
+    def said(self) -> str:
+        return WHEN_ENDED if any(self.tried.values()) else ""
+
+    def rules_of(self, check: Check) -> dict[str, ColumnRule]:
+        """Those that the CHECK speaks of, what is tried first; none if the row is gone by then."""
+        tried = [name for name in self.tried if name in check.columns]
+        gone = self.row_goes and {self.tried[name] for name in tried} == set(self.tried.values())
+        others = [name for name in self.rules if name in check.columns and name not in tried]
+        return {name: self.rules[name] for name in (*tried, *others)} if tried and not gone else {}
+
+
+@dataclass(frozen=True, slots=True)
 class _Case:
-    """A CHECK over columns whose values after an erasure are known."""
+    """A CHECK over columns whose values afterwards are known."""
 
     table: LiveTable
     rules: dict[str, ColumnRule]
     check: Check
     values: dict[str, Any]
+    said: str
 
     def query(self, dialect: str) -> ColumnElement[Any]:
         cells = [
@@ -42,7 +71,7 @@ class _Case:
 
 
 def asked_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """Surrogates that a CHECK or a domain would refuse. Changes nothing."""
+    """Surrogates that a CHECK or a domain would refuse, at once or ten years from now. Changes nothing."""
     dialect = schema.dialect
     cases = [each for each in _cases(schema, data_map) if isinstance(each, _Case)]
     for each, answer in zip(
@@ -62,32 +91,47 @@ def check_notes(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
 
 
 def _cases(schema: LiveSchema, data_map: DataMap) -> Iterator[_Case | Finding]:
-    for live, written in _written(schema, data_map):
+    for written in _written(schema, data_map):
+        live = written.table
         for check in live.checks:
-            rules = {name: rule for name, rule in written.items() if name in check.columns}
+            rules = written.rules_of(check)
             values = {name: _sample(live.columns[name], rule, schema.dialect) for name, rule in rules.items()}
             if rules and check.columns <= set(rules) and _UNKNOWN not in values.values():
-                yield _Case(live, rules, check, values)
+                yield _Case(live, rules, check, values, written.said)
             elif rules:
                 name, rule = next(iter(rules.items()))
                 yield (
                     rule.line,
                     f"{live.name}.{name}: whether {rule.how} satisfies the CHECK {_name(check)} depends on"
-                    " what else the row holds; the database decides at that moment",
+                    f" what else the row holds; the database decides at that moment{written.said}",
                 )
 
 
-def _written(schema: LiveSchema, data_map: DataMap) -> Iterator[tuple[LiveTable, Mapping[str, ColumnRule]]]:
+def _written(schema: LiveSchema, data_map: DataMap) -> Iterator[_Written]:
+    by_erasure = (
+        _Written(live, rules, dict.fromkeys(rules)) for live, rules in written_columns(schema, data_map)
+    )
     # A map that names columns which are not there has other problems.
-    return (each for each in written_columns(schema, data_map) if set(each[1]) <= set(each[0].columns))
+    for each in (*by_erasure, *_ended(schema, data_map)):
+        if set(each.rules) <= set(each.table.columns):
+            yield each
+
+
+def _ended(schema: LiveSchema, data_map: DataMap) -> Iterator[_Written]:
+    for name, table in data_map.tables.items():
+        live, after, ends = schema.tables.get(name), after_retention(table), ending(table)
+        # A row whose cells all end on one day goes as it is.
+        if live is not None and ends and (after.stays or not ends_at_once(table)):
+            tried = {column: rule.until for column, rule in ends.items()}
+            yield _Written(live, after.changed, tried, row_goes=not after.stays)
 
 
 def _refused(case: _Case) -> Finding:
     name, rule = next(iter(case.rules.items()))
     others = [f"{other} ({each.how})" for other, each in case.rules.items() if other != name]
     together = f" together with {', '.join(others)}" if others else ""
-    said = f"{case.table.name}.{name}: {rule.how}{together} does not satisfy the CHECK {_name(case.check)}"
-    return rule.line, said
+    what = f"{case.table.name}.{name}: {rule.how}{together} does not satisfy the CHECK {_name(case.check)}"
+    return rule.line, what + case.said
 
 
 def _name(check: Check) -> str:
@@ -159,9 +203,10 @@ def _ask(
 
 
 def _domains(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    for live, written in _written(schema, data_map):
-        for name, rule in written.items():
-            column = live.columns[name]
+    for written in _written(schema, data_map):
+        live = written.table
+        for name in written.tried:
+            rule, column = written.rules[name], live.columns[name]
             value = _sample(column, rule, schema.dialect) if column.domain is not None else _UNKNOWN
             if column.domain is None or value is _UNKNOWN:
                 continue
@@ -173,7 +218,7 @@ def _domains(connection: Connection, schema: LiveSchema, data_map: DataMap) -> I
                 yield (
                     rule.line,
                     f"{live.name}.{name}: {rule.how} does not satisfy the CHECK {broken} of the domain"
-                    f" {column.domain.name}",
+                    f" {column.domain.name}{written.said}",
                 )
 
 
@@ -181,12 +226,14 @@ def _too_old(connection: Connection, schema: LiveSchema, data_map: DataMap) -> I
     version = getattr(connection.dialect, "server_version_info", None) or (0,)
     if version[0] >= _TEXT_JSON_SINCE:
         return
-    for live, written in _written(schema, data_map):
-        for name, rule in written.items():
+    for written in _written(schema, data_map):
+        live = written.table
+        for name in written.tried:
+            rule = written.rules[name]
             kind = type(live.columns[name].type).__name__.lower()
             if rule.strategy is Strategy.JSON and kind != "jsonb":
                 yield (
                     rule.line,
                     f"{live.name}.{name}: json in a column of {kind} needs PostgreSQL {_TEXT_JSON_SINCE} or"
-                    " later; in one of jsonb it does not",
+                    f" later; in one of jsonb it does not{written.said}",
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from effaced.datamap.afterwards import after_retention, cuts, ending, ends_at_once, map_after
+from effaced.datamap.afterwards import WHEN_ENDED, after_retention, cuts, ending, ends_at_once, map_after
 from effaced.datamap.check_columns import writing_problems
 from effaced.datamap.check_links import link_problems
 from effaced.datamap.check_pointers import pointer_problems
@@ -15,7 +15,6 @@ from effaced.datamap.schema import LiveSchema
 
 Finding = tuple[int, str]
 _DATES = ("date", "date and time")
-_WHEN = " (when its retention has ended)"
 
 
 def retention_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
@@ -88,7 +87,7 @@ def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
         known = set(problems(schema, data_map))
         for line, message in problems(schema, after):
             if (line, message) not in known:
-                yield line, message + _WHEN
+                yield line, message + WHEN_ENDED
     for name, table in data_map.tables.items():
         live = schema.tables.get(name)
         if live is None or not ending(table) or (ends_at_once(table) and not after.tables[name].stays):
@@ -96,7 +95,7 @@ def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
         known = set(writing_problems(live, table.changed, schema.dialect))
         for line, message in writing_problems(live, after.tables[name].changed, schema.dialect):
             if (line, message) not in known:
-                yield line, message + _WHEN
+                yield line, message + WHEN_ENDED
 
 
 def retention_order_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:

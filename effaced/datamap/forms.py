@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import types
 
+from effaced.crypto import Keyring
 from effaced.datamap.model import Surrogate
 
 PREFIX = "erased-"
@@ -68,9 +69,15 @@ def is_text_surrogate(text: str, surrogate: Surrogate | None) -> bool:
 class Hashing:
     """What a keyed hash is made with: HMAC's two padded keys, and what stands before the digits."""
 
-    inner: bytes
-    outer: bytes
+    inner: bytes = field(repr=False)
+    outer: bytes = field(repr=False)
     label: str
+
+    @classmethod
+    def under(cls, keyring: Keyring, place: str = "") -> Hashing:
+        """With the newest key. The same value has another hash in each place; none is the own database."""
+        purpose = f"datamap:keyed_hash:{place}" if place else "datamap:keyed_hash"
+        return cls.of(keyring.current_id, keyring.secret(purpose))
 
     @classmethod
     def of(cls, key_id: str, key: bytes) -> Hashing:

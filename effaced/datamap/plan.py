@@ -97,18 +97,24 @@ class ErasurePlan:
         return self.key.dialect == "postgresql" and isinstance(self.subject.c[column].type, types.CHAR)
 
 
-def plan_erasure(connection: Connection, data_map: DataMap, keyring: Keyring | None = None) -> ErasurePlan:
+def plan_erasure(
+    connection: Connection,
+    data_map: DataMap,
+    keyring: Keyring | None = None,
+    *,
+    hashing: Hashing | None = None,
+) -> ErasurePlan:
     """Plan for this database: for the map's first kind of people, with the plans for the others in it.
 
     Raises ConfigurationError with every problem if the map does not fit the database. A map with keyed
-    hashes needs the keyring.
+    hashes needs the keyring, or what else to make them with.
     """
     schema = read_schema(connection, data_map.schemas)
     problems = find_problems(connection, schema, data_map)
     if problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigurationError(f"The data map does not fit the database; {count}:", problems=problems)
-    hashing = _hashing(data_map, keyring)
+    hashing = hashing or _hashing(data_map, keyring)
     first, *others = (plan_for(schema, data_map.seen_by(each.name), hashing) for each in data_map.people)
     return replace(first, others={each.data_map.people[0].name: each for each in others})
 
@@ -118,7 +124,7 @@ def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:
         return None
     if keyring is None:
         raise ConfigurationError("The data map has keyed_hash columns, which need a key (EFFACED_KEYS).")
-    return Hashing.of(keyring.current_id, keyring.secret("datamap:keyed_hash"))
+    return Hashing.under(keyring)
 
 
 def plan_for(schema: LiveSchema, data_map: DataMap, hashing: Hashing | None = None) -> ErasurePlan:

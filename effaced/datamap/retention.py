@@ -6,7 +6,7 @@ it; a row that stays gets the `then` of each cell that has. A row that another o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
@@ -23,7 +23,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    delete,
     exists,
     false,
     func,
@@ -34,12 +33,12 @@ from sqlalchemy import (
     select,
     true,
     type_coerce,
-    update,
 )
 
 from effaced import clock
 from effaced.datamap.afterwards import after_retention, ending, ends_at_once, is_findable, map_after
 from effaced.datamap.belong import Belonging
+from effaced.datamap.bulk import batch
 from effaced.datamap.ends import last_day
 from effaced.datamap.model import Action, DataMap, Link, Retained, TableRule
 from effaced.datamap.order import find_order
@@ -79,17 +78,19 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """One table that keeps something, with its statements. They take the person's key, and `TODAY`."""
+    """One table that keeps something, with its statements. They take the person's key, and `TODAY`.
+
+    Those that change something change as many rows as `bulk.limited_to` says. Of rows that point at each
+    other the last ones go first, so one of them may be needed several times.
+    """
 
     table: str
     retained: tuple[Retained, ...]
     untils: tuple[Until, ...]
     look: Select[*tuple[Any, ...]]
     due: Select[*tuple[Any, ...]]
-    delete: Delete | None
-    change: Update | None
-    repeat: bool
-    """Whether rows of the table point at each other: the last ones go first, then those they pointed at."""
+    delete: Delete | Update | None
+    change: Delete | Update | None
 
     def kept(self, row: Sequence[Any]) -> Kept:
         """What a row of `look` says."""
@@ -149,10 +150,9 @@ class _Statements:
     zone: ZoneInfo
 
     def keep(self, name: str) -> Keep:
-        rule, table = self.plan.data_map.tables[name], self.plan.schema.table(name)
-        theirs, dialect = self.plan.belongs(name), self.plan.schema.dialect
+        rule, schema = self.plan.data_map.tables[name], self.plan.schema
+        table, dialect, theirs = schema.table(name), schema.dialect, self.plan.belongs(name)
         untils = tuple(dict.fromkeys(each.until for each in ending(rule).values() if each.until))
-        goes = self._goes(name, table)
         writes = {
             table.c[column]: (self._due(table, each.until), each.then)
             for column, each in ending(rule).items()
@@ -163,7 +163,6 @@ class _Statements:
         )
         whole = self._all_due(name, table)
         changes = and_(due, not_(whole))
-        counted = [func.count(case((each, 1))) for each in (goes, changes, and_(whole, not_(goes)))]
         values = {c: case((due, surrogate(c, then, dialect)), else_=c) for c, (due, then) in writes.items()}
         partly = bool(writes) and not (self._may_go(name) and ends_at_once(rule))
         return Keep(
@@ -171,12 +170,11 @@ class _Statements:
             retained=rule.retained,
             untils=untils,
             look=self._look(rule, table, untils).where(theirs),
-            due=select(*counted).select_from(table).where(theirs),
-            delete=delete(table).where(theirs, self._goes(name, table, strictly=True))
+            due=self._counted(name, table, changes),
+            delete=batch(schema, name, and_(theirs, self._goes(name, table, strictly=True)), {})
             if self._may_go(name)
             else None,
-            change=update(table).where(theirs, changes).values(values) if partly else None,
-            repeat=any(child == name for child, *_ in self._pointing(name)),
+            change=batch(schema, name, and_(theirs, changes), values) if partly else None,
         )
 
     def _look(self, rule: TableRule, table: FromClause, untils: Sequence[Until]) -> Select[*tuple[Any, ...]]:
@@ -208,6 +206,19 @@ class _Statements:
             *(type_coerce(each, Date()) for each in earliest),
         ).select_from(table)
 
+    def _counted(
+        self, name: str, table: FromClause, changes: ColumnElement[bool]
+    ) -> Select[*tuple[Any, ...]]:
+        """Rows that go, that change, and that have come due and wait."""
+        whole = self._all_due(name, table)
+        free = and_(true(), *self._not_held(name, table)) if self._may_go(name) else false()
+        # OFFSET keeps PostgreSQL from working each of them out again wherever it is spoken of.
+        cells = {"whole": whole, "free": case((whole, free), else_=false()), "changes": changes}
+        rows = select(*(each.label(word) for word, each in cells.items())).where(self.plan.belongs(name))
+        seen = rows.offset(0).subquery()
+        waits = and_(seen.c.whole, not_(seen.c.free))
+        return select(*(func.count(case((each, 1))) for each in (seen.c.free, seen.c.changes, waits)))
+
     def _may_go(self, name: str) -> bool:
         """Whether a row of the table is deleted when all of it has come due."""
         rule = self.plan.data_map.tables.get(name)
@@ -217,7 +228,7 @@ class _Statements:
         """Never NULL, so that it can be negated."""
         assert until is not None
         end = last_day(rows, until, self.plan.schema.dialect, self.zone)
-        return and_(end.is_not(None), end < bindparam(TODAY, type_=Date()))
+        return func.coalesce(end < bindparam(TODAY, type_=Date()), false())
 
     def _all_due(self, name: str, rows: FromClause) -> ColumnElement[bool]:
         if not self._may_go(name):
@@ -231,7 +242,11 @@ class _Statements:
         """Due as a whole, and nothing that stays points here; strictly: nothing that is there does."""
         if not self._may_go(name):
             return false()
-        held = []
+        return and_(self._all_due(name, rows), *self._not_held(name, rows, trail, strictly=strictly))
+
+    def _not_held(
+        self, name: str, rows: FromClause, trail: tuple[str, ...] = (), *, strictly: bool = False
+    ) -> Iterator[ColumnElement[bool]]:
         for child, link, pairs in self._pointing(name):
             other = self.plan.schema.table(child).alias()
             if link is None:
@@ -242,8 +257,8 @@ class _Statements:
                 points.append(or_(*(other.c[target] != rows.c[target] for _, target in pairs)))
             if child not in (name, *trail) and not strictly:
                 points.append(not_(self._goes(child, other, (*trail, name))))
-            held.append(exists(select(literal_column("1")).select_from(other).where(*points).correlate(rows)))
-        return and_(self._all_due(name, rows), *(not_(each) for each in held))
+            held = exists(select(literal_column("1")).select_from(other).where(*points).correlate(rows))
+            yield not_(held)
 
     @property
     def _belonging(self) -> Belonging:

@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Delete, Table, Update, select, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Table, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.audit.append import append_one
-from effaced.audit.events import RetentionEnded
-from effaced.audit.notes import NoteRef, noted
 from effaced.crypto import Keyring
-from effaced.datamap.erase import refusal
-from effaced.datamap.model import Action
-from effaced.datamap.retention import TODAY, Ended, Keep, Kept, RetentionPlan
+from effaced.datamap.retention import TODAY, Ended, Kept, RetentionPlan
 from effaced.datamap.values import values_to_look
-from effaced.errors import Conflict, NotFound, Refused, Unavailable
+from effaced.errors import NotFound, Refused, Unavailable
 from effaced.model import SubjectKey, new_id
-from effaced.requests.correct import look_at
 from effaced.requests.subject import open_sealed, seal_subject
 from effaced.requests.tables import Request, Retention
 from effaced.sql import insert_rows
 
-CLOSED = "closed"
 _table = cast(Table, Retention.__table__)
 
 
@@ -49,12 +41,6 @@ class Standing(StrEnum):
     """Whose it is can't be read: the key is missing, or the map names people by something else now."""
 
 
-IN_USE = (
-    "The person's own row holds data that the erasure had removed, so somebody lives under that key again."
-    " Nothing was erased. If it is the same person, have them erased once more."
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """What there is of one registration now, and what ending it would do."""
@@ -62,19 +48,6 @@ class Look:
     standing: Standing
     ended: Ended = field(default_factory=Ended)
     kept: Kept | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What ending did in one table."""
-
-    table: str
-    deleted: int
-    changed: int
-
-    @property
-    def rows(self) -> int:
-        return self.deleted + self.changed
 
 
 def register(
@@ -142,53 +115,6 @@ def look(
     return Look(Standing.IN_USE if again else Standing.DUE, ended, kept)
 
 
-def end(
-    session: Session,
-    keyring: Keyring,
-    plans: RetentionPlan,
-    request_id: UUID,
-    *,
-    actor: str,
-    note: NoteRef | None = None,
-) -> list[Done]:
-    """Erase whatever has come due of this request's person, children first; what was done in which table.
-
-    Conflict if somebody lives under the person's key again, or if the database refuses or keeps what it was
-    told to change: the caller must roll back.
-    """
-    request = session.get_one(Request, request_id)
-    mine = open_of(session, request_id)
-    if not mine:
-        return []
-    try:
-        plan = plans.named(request.subject_type)
-    except Refused:
-        raise NotFound("The data map has no such people any more.") from None
-    subject_id = whose(keyring, mine[0])
-    values = values_to_look(session, plan.plan, subject_id)
-    # Everybody else who erases this person waits here until the end.
-    look_at(session, keyring, plan.plan, subject_id)
-    mine = _locked(session, mine)
-    in_use = plan.lives is not None and session.scalar(plan.lives, values)
-    done = [_carry_out(session, keep, {**values, TODAY: plan.today}) for keep in plan.keeps.values()]
-    if in_use and any(each.rows for each in done):
-        raise Conflict(IN_USE)
-    gone = [each for each in mine if each.table_name not in plan.data_map.tables and note]
-    for each in gone:
-        _close(each)
-    told = [
-        *((each.table, Action.DELETED, each.deleted) for each in done if each.deleted),
-        *((each.table, _changed_to(plan, each.table), each.changed) for each in done if each.changed),
-        *((each.table_name, CLOSED, 0) for each in gone),
-    ]
-    for table, action, rows in told:
-        hashed = plan.data_map.hash
-        event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(note))
-        append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
-    look_again(session, keyring, plans, request, [each for each in mine if each.closed_at is None])
-    return [each for each in done if each.rows]
-
-
 def look_again(
     session: Session,
     keyring: Keyring,
@@ -209,7 +135,7 @@ def look_again(
             continue
         each.rows, each.undated, each.first_due = now.kept.rows, now.kept.undated, now.kept.first_due
         if not now.kept.rows:
-            _close(each)
+            close(each)
         elif now.standing is Standing.WAITING:
             # Nothing can be done before what it waits for comes due.
             each.first_due = min((day for day in later if day), default=None)
@@ -217,16 +143,11 @@ def look_again(
             each.error = None
 
 
-def open_of(session: Session, request_id: UUID) -> list[Retention]:
+def open_of(session: Session, request_id: UUID, *, skip_locked: bool = False) -> list[Retention]:
+    """The open registrations; those that nobody else has locked, for this transaction alone, if asked so."""
     query = select(Retention).where(Retention.request_id == request_id, Retention.closed_at.is_(None))
+    query = query.with_for_update(skip_locked=True) if skip_locked else query
     return list(session.scalars(query.order_by(Retention.id)))
-
-
-def _locked(session: Session, retentions: Sequence[Retention]) -> list[Retention]:
-    """Those that are still open, as they are now."""
-    mine = Retention.id.in_([each.id for each in retentions])
-    query = select(Retention).where(mine, Retention.closed_at.is_(None)).order_by(Retention.id)
-    return list(session.scalars(query.with_for_update().execution_options(populate_existing=True)))
 
 
 def whose(keyring: Keyring, retention: Retention) -> str:
@@ -235,39 +156,8 @@ def whose(keyring: Keyring, retention: Retention) -> str:
     return open_sealed(keyring, retention.subject_sealed, retention.id).subject_id
 
 
-def _close(retention: Retention) -> None:
+def close(retention: Retention) -> None:
     """Nothing is kept there any more: forget whose it was."""
     retention.closed_at = clock.now()
     retention.subject_sealed = retention.first_due = retention.error = None
     retention.rows = retention.undated = 0
-
-
-def _carry_out(session: Session, keep: Keep, values: dict[str, Any]) -> Done:
-    deleted = changed = 0
-    try:
-        while keep.delete is not None:
-            gone = _count(session, keep.delete, values)
-            deleted += gone
-            if not (keep.repeat and gone):
-                break
-        if keep.change is not None:
-            changed = _count(session, keep.change, values)
-    except DBAPIError as error:
-        refused = refusal("erase", keep.table, error)
-        if refused is None:
-            raise
-        raise refused from None
-    if keep.untils and Ended(*session.execute(keep.due, values).one()).rows:
-        raise Conflict(f"The database kept rows that it was told to change: {keep.table}.")
-    return Done(keep.table, deleted, changed)
-
-
-def _count(session: Session, statement: Delete | Update, values: dict[str, Any]) -> int:
-    return int(session.connection().execute(statement, values).rowcount)
-
-
-def _changed_to(plan: RetentionPlan, table: str) -> Action:
-    hashed = any(
-        rule.then and rule.then.pseudonymises for rule in plan.data_map.tables[table].columns.values()
-    )
-    return Action.PSEUDONYMISED if hashed else Action.ANONYMISED

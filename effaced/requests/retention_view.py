@@ -15,14 +15,15 @@ from effaced.datamap.retention import Ended, RetentionPlan
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.requests.retention import Look, Standing, look
 from effaced.requests.retention_run import is_due
-from effaced.requests.tables import Request, Retention
+from effaced.requests.tables import Request, Retention, RetentionEnding
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionLine:
     """One table of one request. `reasons` are (basis, until) as the map in force has them.
 
-    `standing` and `ended` are counted at this moment; both are None where nobody asked for them.
+    `standing` and `ended` are counted at this moment; both are None where nobody asked for them. While the
+    request's rows are being erased, `erasing` says how many are done, of how many (0: not counted yet).
     """
 
     id: UUID
@@ -36,6 +37,7 @@ class RetentionLine:
     error: str | None
     standing: Standing | None = None
     ended: Ended | None = None
+    erasing: tuple[int, int] | None = None
 
 
 def list_kept(
@@ -60,7 +62,12 @@ def list_due(
     only: list[UUID] | None = None,
 ) -> Page[RetentionLine]:
     """What has come due, longest first, each counted now by the map in force; of some requests, or of all."""
-    query = select(Retention, Request.ref, Request.subject_type).join(Request).where(is_due(plan.today))
+    query = (
+        select(Retention, Request.ref, Request.subject_type, RetentionEnding)
+        .join(Request, Retention.request_id == Request.id)
+        .outerjoin(RetentionEnding, Retention.request_id == RetentionEnding.request_id)
+        .where(is_due(plan.today))
+    )
     order = (Retention.first_due, Retention.id)
     if after:
         query = query.where(beyond(order, decode(after, date, UUID)))
@@ -68,11 +75,11 @@ def list_due(
         query = query.where(Retention.request_id.in_(only))
     rows = session.execute(query.order_by(*order).limit(limit + 1)).all()
     lines = [
-        _line(plan, each, ref, look(session, keyring, plan, each, people))
-        for each, ref, people in rows[:limit]
+        _line(plan, each, ref, look(session, keyring, plan, each, people), ending)
+        for each, ref, people, ending in rows[:limit]
     ]
     # The one beyond the page is not looked at.
-    lines += [_line(plan, each, ref) for each, ref, _ in rows[limit:]]
+    lines += [_line(plan, each, ref) for each, ref, *_ in rows[limit:]]
     return cut(lines, limit, [(each.first_due or plan.today, each.id) for each in lines])
 
 
@@ -103,10 +110,18 @@ def plain_retention(line: RetentionLine) -> dict[str, Any]:
             "anonymised": line.ended.changed,
             "waiting": line.ended.waiting,
         }
+        done, of = line.erasing or (0, 0)
+        plain["erasing"] = {"rows": done, "of": of} if line.erasing else None
     return plain
 
 
-def _line(plan: RetentionPlan, retention: Retention, ref: str, now: Look | None = None) -> RetentionLine:
+def _line(
+    plan: RetentionPlan,
+    retention: Retention,
+    ref: str,
+    now: Look | None = None,
+    ending: RetentionEnding | None = None,
+) -> RetentionLine:
     rule = (plan.data_map.whole or plan.data_map).tables.get(retention.table_name)
     reasons = dict.fromkeys((each.basis, each.until) for each in rule.retained) if rule else {}
     return RetentionLine(
@@ -121,4 +136,5 @@ def _line(plan: RetentionPlan, retention: Retention, ref: str, now: Look | None 
         error=retention.error,
         standing=now.standing if now else None,
         ended=now.ended if now else None,
+        erasing=(ending.rows, ending.of) if ending else None,
     )

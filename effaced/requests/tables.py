@@ -155,3 +155,21 @@ class Retention(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     looked_at: Mapped[datetime] = mapped_column(UtcDateTime)
     closed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class RetentionEnding(Base):
+    """The end of a person's retentions that is more than one transaction, while it lasts.
+
+    It is gone on with after `go_on_at`, by the word of whoever began it; each transaction moves that ahead.
+    """
+
+    __tablename__ = "effaced_retention_endings"
+    __table_args__ = (Index("ix_effaced_retention_endings_go_on_at", "go_on_at"),)
+
+    request_id: Mapped[UUID] = mapped_column(ForeignKey("effaced_requests.id"), primary_key=True)
+    actor: Mapped[str] = mapped_column(String(80))
+    note_id: Mapped[UUID | None]
+    note_hmac: Mapped[str | None] = mapped_column(String(64))
+    rows: Mapped[int]
+    of: Mapped[int]
+    go_on_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -76,7 +76,7 @@ def _one_batch(executor: Executor, request_id: UUID, step: Step) -> int | None:
         if request is None:
             return None
         plan, values = _told(executor, session, request)
-        statement = batch(plan.schema, step)
+        statement = batch(plan.schema, step.name, step.where, step.written)
         try:
             changed: int = session.execute(statement, values | limited_to(executor.batch_rows)).rowcount  # type: ignore[attr-defined]
         except DBAPIError as error:

@@ -7,9 +7,11 @@ A distribution brings a kind with an entry point of the group `effaced.resolvers
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
+from effaced.crypto import Keyring
 from effaced.errors import ConfigurationError
 from effaced.resolvers import http, manual, noop, sql
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
@@ -28,8 +30,13 @@ _BUILT_IN: dict[str, Factory] = {
 PATHS: dict[str, frozenset[str]] = {sql.KIND: frozenset({"map"})}
 
 
-def find_kind(kind: str) -> Factory:
-    """What makes resolvers of that kind. A built-in kind can't be replaced from outside."""
+def find_kind(kind: str, keyring: Keyring | None = None) -> Factory:
+    """What makes resolvers of that kind. A built-in kind can't be replaced from outside.
+
+    The keyring is for the one kind that has a data map; nobody else's code gets to see it.
+    """
+    if kind == sql.KIND:
+        return partial(sql.from_config, keyring=keyring)
     if kind in _BUILT_IN:
         return _BUILT_IN[kind]
     found = entry_points(group=GROUP, name=kind)

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from effaced.blocks import Reading
+from effaced.crypto import Keyring
 from effaced.errors import ConfigurationError, Problem
 from effaced.resolvers.kinds import PATHS, find_kind
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
@@ -19,22 +20,34 @@ from effaced.yamlfile import Place, YamlFile, read_yaml
 
 
 def load_registry(
-    path: Path | str, environ: Mapping[str, str] = os.environ, *, refs: Collection[str] | None = None
+    path: Path | str,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    refs: Collection[str] | None = None,
+    keyring: Keyring | None = None,
 ) -> ResolverRegistry:
     """The registry a file describes. Refuses a wrong file with all of its problems at once.
 
     `refs` are the names of the data map's references, if known; a resolver that wants another is refused.
+    Without the keyring a database whose map has keyed hashes can be listed, but not erased in.
     """
-    return _Reading(read_yaml(Path(path)), environ, refs).registry()
+    return _Reading(read_yaml(Path(path)), environ, refs, keyring).registry()
 
 
 class _Reading(Reading):
     under = "resolvers"
     block_has = "`kind`, `ref` and more"
 
-    def __init__(self, file: YamlFile, environ: Mapping[str, str], refs: Collection[str] | None) -> None:
+    def __init__(
+        self,
+        file: YamlFile,
+        environ: Mapping[str, str],
+        refs: Collection[str] | None,
+        keyring: Keyring | None,
+    ) -> None:
         super().__init__(file, environ)
         self.refs = refs
+        self.keyring = keyring
 
     def registry(self) -> ResolverRegistry:
         registered = [self.resolver(name, block) for name, block in self.blocks()]
@@ -91,7 +104,7 @@ class _Reading(Reading):
         if not kind:
             return None
         try:
-            factory = find_kind(kind)
+            factory = find_kind(kind, self.keyring)
         except ConfigurationError as error:
             self.complain((*place, "kind"), error.message)
             return None

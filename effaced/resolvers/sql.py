@@ -10,6 +10,9 @@ from threading import Lock
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
+from effaced.crypto import Keyring
+from effaced.datamap.afterwards import ending
+from effaced.datamap.forms import Hashing
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap, SubjectRule
 from effaced.errors import ConfigurationError, Problem
@@ -27,6 +30,7 @@ T = TypeVar("T")
 _SHARE = 0.9
 # How often, and how long apart, a call that is out of time is called off.
 _TRIES, _PAUSE = 4, 0.25
+_NO_END = "nobody would end it in another database; leave 'until' out"
 
 
 @dataclass(slots=True)
@@ -144,8 +148,13 @@ class RectifyingSql(SqlResolver):
         return await self._run(lambda db, span: self._work.rectify(db, span, ref.value, corrections, key))
 
 
-def from_config(name: str, config: dict[str, Any], limits: Limits) -> SqlResolver:
-    """The resolver that a block of resolvers.yaml describes. Its map is read now, its schema when needed."""
+def from_config(
+    name: str, config: dict[str, Any], limits: Limits, *, keyring: Keyring | None = None
+) -> SqlResolver:
+    """The resolver that a block of resolvers.yaml describes. Its map is read now, its schema when needed.
+
+    Of the keyring it keeps one secret, to make the map's keyed hashes with.
+    """
     settings = validate(SqlConfig, config)
     try:
         data_map = load_map(settings.map)
@@ -153,8 +162,13 @@ def from_config(name: str, config: dict[str, Any], limits: Limits) -> SqlResolve
         found = [f"{each.where}: {each.message}" for each in error.problems] or [error.message]
         problems = [Problem("map", each) for each in found]
         raise ConfigurationError("The map can't be used.", problems=problems) from None
+    _require_no_ends(data_map)
     subject = _subject(settings, data_map)
-    work = Work(settings, data_map, subject)
+    hashing = None
+    if keyring is not None and data_map.pseudonymises:
+        # Apart, or whoever gets hold of two databases could join them by the hashes.
+        hashing = Hashing.under(keyring, f"resolver:{name}" if settings.hashes == "apart" else "")
+    work = Work(settings, data_map, subject, hashing)
     kind = RectifyingSql if work.fields else SqlResolver
     return kind(name, settings, work, limits)
 
@@ -171,6 +185,17 @@ def _subject(settings: SqlConfig, data_map: DataMap) -> SubjectRule:
     if settings.find_by is not None and settings.find_by not in known:
         raise _wrong("find_by", f"the map has no such identifier{suggest(settings.find_by, known)}")
     return subject
+
+
+def _require_no_ends(data_map: DataMap) -> None:
+    """A retention there would never end: what is left in that database is registered nowhere."""
+    problems = [
+        Problem("map", f"{data_map.where(rule.line)}: {table.name}.{name}.retain.until: {_NO_END}")
+        for table in data_map.tables.values()
+        for name, rule in ending(table).items()
+    ]
+    if problems:
+        raise ConfigurationError("The map can't be used so.", problems=problems)
 
 
 def _wrong(key: str, said: str) -> ConfigurationError:

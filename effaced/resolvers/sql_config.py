@@ -32,6 +32,7 @@ class SqlConfig(Strict):
     find_by: str | None = Field(default=None, min_length=1)
     ignore_case: bool = False
     several: Literal["refuse", "all"] = "refuse"
+    hashes: Literal["apart", "alike"] = "apart"
     ledger: bool = True
     lock_timeout: float = Field(default=5, gt=0, le=600, allow_inf_nan=False)
 

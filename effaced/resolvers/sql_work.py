@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.datamap.erase import TableEffect, count_reachable, erase_and_look
+from effaced.datamap.forms import Hashing
 from effaced.datamap.key import join_id
 from effaced.datamap.model import Action, DataMap, SubjectRule
 from effaced.datamap.plan import ErasurePlan, plan_erasure
@@ -46,9 +47,12 @@ class _Planned:
 class Work:
     """Erases, corrects and looks. The database is given with each call; what is kept is the plan."""
 
-    def __init__(self, config: SqlConfig, data_map: DataMap, kind: SubjectRule) -> None:
+    def __init__(
+        self, config: SqlConfig, data_map: DataMap, kind: SubjectRule, hashing: Hashing | None
+    ) -> None:
         self._config = config
         self._map = data_map
+        self._hashing = hashing
         self._people = kind.name
         self.fields = frozenset(data_map.seen_by(kind.name).rectify)
         self._planning = Lock()
@@ -115,7 +119,7 @@ class Work:
             try:
                 self._make_plan(session)
             except ConfigurationError as error:
-                problems += error.problems
+                problems += error.problems or [Problem("map", error.message)]
             if self._config.ledger and not ledger.may_be_made(session):
                 said = f"the table {ledger.NAME} is missing and we may not make it"
                 problems.append(Problem("ledger", said))
@@ -165,7 +169,7 @@ class Work:
             return plan
 
     def _make_plan(self, session: Session) -> ErasurePlan:
-        return plan_erasure(session.connection(), self._map).named(self._people)
+        return plan_erasure(session.connection(), self._map, hashing=self._hashing).named(self._people)
 
     def _require_ledger(self, db: OtherDatabase, span: Span) -> None:
         if self._config.ledger and not self._has_ledger:
@@ -212,13 +216,20 @@ def _is_there(session: Session, plan: ErasurePlan, subject_id: str) -> bool:
 def _outcome(
     session: Session, plan: ErasurePlan, found: Sequence[str], effects: Sequence[TableEffect]
 ) -> ledger.Done:
-    """Erased if anything changed; else retained if something stays on a basis; else there was nothing."""
+    """Erased if anything changed; else retained if something stays on a basis; else there was nothing.
+
+    What became a keyed hash is still personal data, and is said to stay.
+    """
     changed = sum(effect.changed for effect in effects)
+    staying = {step.name: {each.basis for each in step.retained} for step in plan.steps if step.retained}
+    for step in plan.steps:
+        if step.action is Action.PSEUDONYMISED:
+            staying.setdefault(step.name, set()).add(step.action)
     kept = {
-        each.basis
-        for step in plan.steps
-        if step.retained and any(_has_rows(session, plan, step.name, subject_id) for subject_id in found)
-        for each in step.retained
+        basis
+        for table, bases in staying.items()
+        if any(_has_rows(session, plan, table, subject_id) for subject_id in found)
+        for basis in bases
     }
     basis = _code(kept) if kept else None
     if changed:

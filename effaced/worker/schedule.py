@@ -19,6 +19,8 @@ from effaced.worker.bell import RqBell
 _log = get_logger(__name__)
 _TIDY_EVERY = 3_600.0
 _COUNT_EVERY = 300.0
+# There may be millions, and nothing else may wait for them.
+_RETENTIONS_FOR = 5.0
 
 
 class Scheduler:
@@ -45,6 +47,7 @@ class Scheduler:
         self._try("redrives", self._redrives)
         self._try("sweep", self._sweep)
         self._try("messages", self._messages)
+        self._try("retentions", lambda: self._runtime.end_retentions(seconds=_RETENTIONS_FOR))
         if clock.monotonic() >= self._count_at:
             self._count_at = clock.monotonic() + _COUNT_EVERY
             self._try("aggregate", RetryMetrics(self._runtime.db).aggregate_hourly)

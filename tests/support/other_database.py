@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import make_url
 
+from effaced.crypto import Keyring
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.sql import SqlResolver, from_config
 
@@ -115,12 +116,20 @@ class Shop:
         return self.rows("SELECT operation, outcome, basis, rows FROM effaced_sql_calls ORDER BY at")
 
     def resolver(
-        self, text: str = GOES, *, timeout: float = 10, concurrency: int = 10, **keys: Any
+        self,
+        text: str = GOES,
+        *,
+        timeout: float = 10,
+        concurrency: int = 10,
+        name: str = "shop",
+        keyring: Keyring | None = None,
+        **keys: Any,
     ) -> SqlResolver:
         path = self.folder / "shop.yaml"
         path.write_text(dedent(text), encoding="utf-8")
         block = {"url": self.url, "map": str(path)} | keys
-        return from_config("shop", block, Limits(timeout=timedelta(seconds=timeout), concurrency=concurrency))
+        limits = Limits(timeout=timedelta(seconds=timeout), concurrency=concurrency)
+        return from_config(name, block, limits, keyring=keyring)
 
     # --- trouble ---
 

@@ -21,7 +21,7 @@ from effaced.model import RequestKind
 from effaced.requests.execute import UTC as UTC_ZONE
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive
-from effaced.requests.retention_run import Result, due_requests, end_requests
+from effaced.requests.retention_run import Ender, Result, due_requests
 from effaced.requests.tables import Request, Retention
 from effaced.resolvers.registry import ResolverRegistry
 
@@ -71,6 +71,8 @@ def on(day: date) -> Any:
 class Shop:
     """Alice (1) has two invoices, of which the older has a line; Bob (2) has one."""
 
+    batch_rows = 20_000
+
     def __init__(self, database: Database, folder: Path) -> None:
         self.db = database
         self.folder = folder
@@ -103,11 +105,15 @@ class Shop:
             assert self.executor.execute_now(request.id)
         return request.id
 
-    def end(self, day: date, *, reason: str | None = "its time is over", actor: str = "cli") -> list[Result]:
+    @property
+    def ender(self) -> Ender:
+        return Ender(self.db, self.keyring, self.plan, self.batch_rows)
+
+    def end(self, day: date, *, reason: str = "its time is over", **more: Any) -> list[Result]:
         with on(day):
             with self.db.read() as session:
                 ids = due_requests(session, self.plan)
-            return end_requests(self.db, self.keyring, self.plan, ids, actor=actor, reason=reason)
+            return list(self.ender.end_requests(ids, actor="cli", reason=reason, **more))
 
     def kept(self) -> dict[str, Retention]:
         with self.db.read() as session:
@@ -133,3 +139,19 @@ class Shop:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with self.db.read() as session:
             return [tuple(row) for row in session.execute(text(query))]
+
+
+def forbid(shop: Shop, invoice: int | None = None) -> None:
+    """From now on the company's own database keeps this invoice, or all of them."""
+    which = "true" if invoice is None else f"old.id = {invoice}"
+    if shop.db.engine.dialect.name == "sqlite":
+        shop.run(
+            f"CREATE TRIGGER keep BEFORE DELETE ON invoices WHEN {which}"
+            " BEGIN SELECT RAISE(ABORT, 'kept'); END"
+        )
+    else:
+        shop.run(
+            "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            f" IF {which} THEN RAISE EXCEPTION 'kept'; END IF; RETURN old; END $$",
+            "CREATE TRIGGER keep BEFORE DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION keep()",
+        )

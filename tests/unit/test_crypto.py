@@ -61,3 +61,8 @@ def test_unusable_keys_are_refused_without_being_shown(text: str) -> None:
         Keyring.parse(text)
     assert "EFFACED_KEYS" in str(caught.value)
     assert text == "" or text not in str(caught.value)
+
+
+def test_no_key_can_be_read_from_a_repr():
+    keyring = Keyring.parse(new_key())
+    assert repr(keyring.keys[0][1]) not in repr(keyring)

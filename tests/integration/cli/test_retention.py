@@ -141,14 +141,29 @@ class TestHousekeeping:
     def test_by_officer_nothing_goes_by_itself(self, shop: Shop) -> None:
         shop.erase("2")
         with on(LAST_DUE):
-            Runtime(settings_of(shop), database=shop.db).tidy()
+            Runtime(settings_of(shop), database=shop.db).end_retentions()
         assert len(shop.rows("SELECT * FROM invoices")) == 3
 
     def test_on_schedule_what_is_due_goes_and_the_trail_names_the_system(self, shop: Shop) -> None:
         shop.erase("1")
         with on(LINE_DUE):
-            Runtime(settings_of(shop, retention_erase="on_schedule"), database=shop.db).tidy()
+            Runtime(settings_of(shop, retention_erase="on_schedule"), database=shop.db).end_retentions()
         assert shop.rows("SELECT id FROM invoices ORDER BY id") == [(11,), (20,)]
         assert {(each.actor, each.payload.get("note_id")) for each in shop.events("RETENTION_ENDED")} == {
             ("system", None)
         }
+
+
+def test_how_far_a_long_one_is_is_said_while_it_lasts(shop: Shop) -> None:
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 1239)"
+    shop.run(f"INSERT INTO invoices {numbers} SELECT i, 2, 'B', '2016-03-01' FROM n")
+    ref = shop.request(shop.erase("2")).ref
+    arguments = ["erase", "--all-due", "--reason", "over", "--yes", "--json"]
+    with on(LAST_DUE):
+        result = CliRunner().invoke(retention, arguments, obj=settings_of(shop, batch_rows=100))
+    assert [json.loads(line) for line in result.stderr.splitlines()] == [
+        {"request": ref, "rows": 100, "of": 241},
+        {"request": ref, "rows": 200, "of": 241},
+    ]
+    (told,) = json.loads(result.stdout)
+    assert told["tables"] == [{"table": "invoices", "deleted": 241, "anonymised": 0}]

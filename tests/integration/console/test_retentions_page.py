@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from sqlalchemy import text
 
+from effaced.console import retentions
 from tests.browser.seed import OLD, House
 from tests.integration.console.conftest import HTMX, Visitor, count_events, ref_of
 
@@ -102,3 +104,20 @@ def test_an_auditor_sees_it_and_can_t_erase(house: House, cleo: Visitor) -> None
 
 def test_an_empty_list_says_what_would_be_here(ada: Visitor) -> None:
     assert "Nothing has come due" in ada.get(PATH).text
+
+
+def test_what_takes_long_is_left_to_the_scheduler_and_shown_as_under_way(
+    house: House, ada: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retentions, "_PATIENCE", 0)
+    ref = erase(house, OLD[0])
+    before, ids = invoices(house), chosen(ada.get(PATH).text)
+    page = ada.post(f"{PATH}/erase", {"ids": ids, "reason": REASON}).text
+    assert "0 of 1 request done" in page
+    assert "the scheduler goes on with it" in page
+    listed = ada.get(PATH).text
+    assert "Being erased" in listed
+    assert chosen(listed) == []
+    house.runtime.end_retentions()
+    assert (before - invoices(house), ada.refs(PATH)) == (1, [])
+    assert REASON in ada.get(f"/console/requests/{ref}").text

@@ -6,13 +6,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from retention_cast import ERASED, INVOICE_DUE, LAST_DUE, LINE_DUE, MAP, Shop, on
+from retention_cast import ERASED, INVOICE_DUE, LAST_DUE, LINE_DUE, MAP, Shop, forbid, on
 from sqlalchemy import text
 
 from effaced.db import Database
 from effaced.errors import Refused
 from effaced.requests.retention import Standing
-from effaced.requests.retention_run import end_due, refresh
+from effaced.requests.retention_run import refresh
 from effaced.requests.retention_view import count_due, list_due, list_kept
 
 DAY = timedelta(days=1)
@@ -196,7 +196,7 @@ class TestEnd:
         shop.run("ALTER TABLE invoices RENAME TO bills")
         shop.use(MAP[: MAP.index("  invoices:")] + "not_personal: [bills]\n")
         with on(LAST_DUE):
-            end_due(shop.db, shop.keyring, shop.plan)
+            shop.ender.end_due(on_schedule=True)
             assert shop.kept()["invoices"].closed_at is None
         shop.end(LAST_DUE)
         assert shop.kept()["invoices"].subject_sealed is None
@@ -228,18 +228,3 @@ class TestSafety:
         shop.end(LAST_DUE)
         assert len(shop.events("RETENTION_FAILED")) == 1
         assert shop.kept()["invoices"].error == "DatabaseRefusal"
-
-
-def forbid(shop: Shop, invoice: int) -> None:
-    """From now on the company's own database keeps this invoice."""
-    if shop.db.engine.dialect.name == "sqlite":
-        shop.run(
-            f"CREATE TRIGGER keep BEFORE DELETE ON invoices WHEN old.id = {invoice}"
-            " BEGIN SELECT RAISE(ABORT, 'kept'); END"
-        )
-    else:
-        shop.run(
-            "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-            f" IF old.id = {invoice} THEN RAISE EXCEPTION 'kept'; END IF; RETURN old; END $$",
-            "CREATE TRIGGER keep BEFORE DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION keep()",
-        )

@@ -6,6 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from textwrap import dedent
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +15,10 @@ import pytest
 from other_database import GOES, STAYS, Shop
 
 from effaced import clock
+from effaced.crypto import Keyring, new_key
+from effaced.datamap.forms import Hashing
 from effaced.model import Correction, SubjectRef, new_id
+from effaced.resolvers.load import load_registry
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     CredentialsRefused,
@@ -252,3 +257,41 @@ def test_somebody_who_may_not_is_told_apart_from_a_refusal(fresh_postgres_url: s
     with shop.role("SELECT") as url, pytest.raises(CredentialsRefused) as told:
         erase(shop.resolver(url=url, ledger=False), anna)
     assert told.value.code == "sqlstate_42501"
+
+
+class TestHashes:
+    """A map with keyed hashes: whose the secret is, and that a hash is never called an erasure."""
+
+    MAP = STAYS.replace("note: delete", "note: {anonymise: keyed_hash}")
+
+    def hashed(self, shop: Shop, **options: Any) -> str:
+        person = shop.person()
+        answer = erase(shop.resolver(self.MAP, **options), person)
+        assert answer == Erased(retained="pseudonymised")
+        [(note,)] = shop.rows(f"SELECT note FROM orders WHERE user_id = {person}")
+        return str(note)
+
+    def test_the_same_value_has_another_hash_in_each_database_unless_they_shall_be_alike(self, shop: Shop):
+        keyring = Keyring.parse(new_key())
+        own = Hashing.under(keyring).hash("hi")
+        crm, again, other = (self.hashed(shop, keyring=keyring, name=name) for name in ("crm", "crm", "erp"))
+        assert crm == again
+        assert len({own, crm, other}) == 3
+        assert self.hashed(shop, keyring=keyring, hashes="alike") == own
+
+    def test_what_is_a_hash_already_is_said_to_stay_and_found_absent(self, shop: Shop, tmp_path: Path):
+        (tmp_path / "shop.yaml").write_text(dedent(self.MAP))
+        file = tmp_path / "resolvers.yaml"
+        file.write_text(
+            "version: 1\nresolvers: {shop: {kind: sql, ref: shop, url: '${URL}', map: shop.yaml}}\n"
+        )
+        registry = load_registry(file, {"URL": shop.url}, keyring=Keyring.parse(new_key()))
+        resolver, person = registry.get("shop").resolver, shop.person()
+        assert isinstance(resolver, SqlResolver)
+        erase(resolver, person)
+        assert Retained("pseudonymised") == erase(resolver, person)
+        assert absent(resolver, person)
+
+    def test_without_a_key_the_check_says_so(self, shop: Shop):
+        (problem,) = asyncio.run(shop.resolver(self.MAP).find_problems())
+        assert "keyed_hash" in problem.message

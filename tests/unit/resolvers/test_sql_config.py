@@ -124,3 +124,9 @@ def test_nothing_is_connected_to_when_it_is_made(folder):
     """A database that is down stops nobody from starting."""
     block = {"url": "postgresql://nobody@127.0.0.1:1/none", "map": str(folder / "shop.yaml")}
     assert from_config("shop", block, Limits(timeout=timedelta(seconds=1))).host == "127.0.0.1:1"
+
+
+def test_a_retention_that_nobody_would_end_is_refused_with_its_line(folder):
+    (folder / "shop.yaml").write_text(dedent(STAYS).replace('10 years"', '10 years", until: 2031-12-31'))
+    (said,) = problems(folder)
+    assert "shop.yaml:13: invoices.number.retain.until: nobody would end it in another database" in said
