@@ -67,9 +67,7 @@ class AuditQuery:
         zone = runtime().settings.zone
         since, until = _day("since", self.since), _day("until", self.until)
         if since and until and until < since:
-            raise Refused(
-                "The range ends before it begins.", problems=[Problem("until", "comes before since")]
-            )
+            raise Refused("The range ends before it begins.", problems=[Problem("To", "comes before From")])
         return AuditFilter(
             request_id=request_id_of(session, self.ref),
             type=self.type or None,

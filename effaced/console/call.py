@@ -101,7 +101,7 @@ def _attested(ref: str) -> Response:
         say(said)
         return go_to(url)
     response = make_response(
-        render_template("console/request/_request.html", view=view, reason="", error=None)
+        render_template("console/request/_request.html", view=view, reason="", error=None, titled=True)
     )
     say(said, on=response)
     response.headers["HX-Push-Url"] = url

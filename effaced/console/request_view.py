@@ -71,6 +71,11 @@ class RequestView:
         return self.line.closed_at is None or waits_for_read_back
 
     @property
+    def ahead(self) -> bool:
+        """Whether the own database is still as it was, so that one can say what would happen to it."""
+        return self.line.status in PLANNED and self.progress is None
+
+    @property
     def corrects(self) -> bool:
         return self.line.kind is RequestKind.RECTIFICATION
 
@@ -93,7 +98,12 @@ def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan:
     story = timeline(session, runtime().keyring, runtime().settings.zone, request.id)
     given = approvals_of(session, request.id)
     why_not = _why_not(request, officer, {approval.officer_id for approval in given})
-    stepper = (_local(request, letters), _external(request, calls, letters), _verified(request, entries))
+    progress = progress_of(request)
+    stepper = (
+        _local(request, letters, progress),
+        _external(request, calls, letters),
+        _verified(request, entries),
+    )
     return RequestView(
         line=line_of(session, request, by_hand()),
         datamap_hash=request.datamap_hash,
@@ -108,8 +118,8 @@ def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan:
         stepper=stepper,
         next_action=_next_action(request, calls, letters, len(given)),
         story=story,
-        plan=plan_of(session, request) if with_plan and request.status in PLANNED else None,
-        progress=progress_of(request),
+        plan=plan_of(session, request) if with_plan and request.status in PLANNED and not progress else None,
+        progress=progress,
         version=_version(request, calls, story),
     )
 
@@ -124,13 +134,14 @@ def _why_not(request: Request, officer: SignedIn, approved_by: set[UUID]) -> str
     return None
 
 
-def _local(request: Request, letters: tuple[DeadLetterLine, ...]) -> Step:
+def _local(request: Request, letters: tuple[DeadLetterLine, ...], progress: Progress | None) -> Step:
     state, text = "todo", "after approval"
     if request.executed_at:
-        state, text = "done", "changed in one transaction"
+        state, text = "done", "changed in batches" if request.worked_off else "changed in one transaction"
     elif any(letter.domain is DeadLetterDomain.LOCAL_EXECUTION for letter in letters):
-        state, text = "blocked", "failed; nothing was changed"
-    elif progress_of(request):
+        done = f"after {progress.done:,} rows" if progress and progress.done else "nothing was changed"
+        state, text = "blocked", f"failed; {done}"
+    elif progress:
         state, text = "doing", "worked off in batches"
     elif request.status is RequestStatus.APPROVED:
         state, text = "doing", "about to be changed"

@@ -138,7 +138,7 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (DeadLetterDomain.EXTERNAL_CALL, "External call"),
     (DeadLetterDomain.VERIFICATION, "Verification"),
     (DeadLetterDomain.LOCAL_EXECUTION, "Own database"),
-    (DeadLetterDomain.ATTESTATION, "Done by hand"),
+    (DeadLetterDomain.ATTESTATION, "Work by hand"),
     (DeadLetterDomain.MESSAGE, "Message"),
     (AttemptOutcome.SUCCESS, "succeeded"),
     (AttemptOutcome.FAILURE, "failed"),

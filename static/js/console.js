@@ -65,16 +65,18 @@
 
   // --- focus: what a swap takes away gives it to what came in its place ---
 
-  let asking = null; // the part that asked while it had the focus; its button may be disabled by now
+  const asking = new WeakSet(); // parts that asked while they had the focus; their button may be disabled by now
   let before = null;
 
   document.addEventListener("htmx:beforeRequest", (event) => {
-    asking = event.detail.elt.contains(document.activeElement) ? event.detail.elt : null;
+    const part = event.detail.elt;
+    asking[part.contains(document.activeElement) ? "add" : "delete"](part);
   });
 
   document.addEventListener("htmx:beforeSwap", (event) => {
     const target = event.detail.target;
-    const goes = target.contains(document.activeElement) || (asking && target.contains(asking));
+    const asked = event.detail.requestConfig.elt;
+    const goes = target.contains(document.activeElement) || (asking.has(asked) && target.contains(asked));
     before = goes ? { id: target.id, row: target.id === "more" ? target.previousElementSibling : null } : null;
   });
 
@@ -94,7 +96,27 @@
         : document.querySelector(`#${before.id} [aria-invalid], #${before.id} [data-focus]`) ?? heading(before.id);
       next?.focus();
     }
-    before = asking = null;
+    before = null;
+  });
+
+  // --- what is half typed in another form stays when the part around it comes anew ---
+
+  const fields = "form textarea[id], form input[type=text][id]";
+  let typed = [];
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const sent = event.detail.requestConfig.elt;
+    typed = [...document.querySelectorAll(fields)].filter((each) => each.value !== each.defaultValue && !sent.contains(each));
+  });
+
+  document.addEventListener("htmx:afterSettle", () => {
+    for (const each of typed.filter((old) => !old.isConnected)) {
+      const anew = document.getElementById(each.id);
+      if (!anew || anew.value !== anew.defaultValue) continue;
+      anew.value = each.value;
+      anew.closest("details")?.setAttribute("open", "");
+    }
+    typed = [];
   });
 
   // --- choosing rows ---

@@ -74,6 +74,19 @@ def test_advice_refused_for_its_reason_comes_back_with_the_focus_on_it(site: Sit
     assert violations(desk) == []
 
 
+def test_a_half_typed_reason_survives_the_note_that_is_sent_beside_it(site: Site, desk_at: Open) -> None:
+    add_letters(site.house, 1)
+    desk = desk_at(site)
+    desk.go("/console/abandoned")
+    desk.page.locator("tbody th a").click()
+    desk.page.get_by_label("Reason").fill("Settled with the vendor")
+    desk.page.get_by_label("Note", exact=True).fill("They called back.")
+    desk.page.get_by_role("button", name="Add the note").click()
+    expect(desk.page.locator(".story")).to_contain_text("They called back.")
+    expect(desk.page.get_by_label("Reason")).to_have_value("Settled with the vendor")
+    expect(desk.page.get_by_label("Note", exact=True)).to_have_value("")
+
+
 def test_facets_and_groups_go_by_keyboard_and_keep_the_focus(filled_site: Site, desk_at: Open) -> None:
     desk = desk_at(filled_site)
     desk.go("/console/abandoned")

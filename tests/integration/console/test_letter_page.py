@@ -207,7 +207,7 @@ def test_a_set_is_requeued_and_its_page_tells_what_became_of_each(house: House, 
     assert answer.status_code == 303
     page = ada.get(answer.location).text
     told = read(page)
-    assert "Waiting for a person, at crm." in told
+    assert "All that were waiting for a person, at crm." in told
     assert "Done 2 of 2 Requeued 2 Left alone 0" in told
     assert REASON in told
     assert "data-poll" not in page

@@ -153,6 +153,22 @@ def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visit
     assert ada.get(html.unescape(poll), headers=HTMX).status_code == 204
     work_off(140_000)
     assert "140,000 of 5,000,000" in ada.get(html.unescape(poll), headers=HTMX).text
+    with house.runtime.db.begin() as session:
+        done = {"status": RequestStatus.RUNNING, "executed_at": NOON}
+        session.execute(update(Request).where(Request.id == request_id).values(done))
+    assert "Own database Done changed in batches" in words(show(ada, house, request_id))
+
+
+def test_what_executing_would_do_goes_from_an_open_page_once_it_is_done(house: House, ada: Visitor) -> None:
+    request_id = house.ask(3)
+    page = show(ada, house, request_id)
+    assert "What executing would do" in page
+    [poll] = re.findall(r'hx-get="([^"]+)" hx-trigger="poll"', page)
+    poll = html.unescape(poll)
+    gone = '<div id="before" class="stack" hidden hx-swap-oob="true"></div>'
+    assert gone not in ada.get(poll.replace("seen=", "seen=another"), headers=HTMX).text
+    house.approve(request_id)
+    assert gone in ada.get(poll, headers=HTMX).text
 
 
 def test_somebody_with_very_many_rows_is_told_to_take_a_while(house: House, ada: Visitor) -> None:
