@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from effaced import clock
 from effaced.bench.ground import Ground, Progress, prepare
+from effaced.bench.plan_company import map_of, statements
 from effaced.bench.report import Report, quantiles, ratio
 from effaced.datamap.check import check
 from effaced.datamap.load import load_map
@@ -17,8 +18,6 @@ from effaced.datamap.plan import plan_for
 from effaced.datamap.read_schema import read_schema
 from effaced.datamap.schema import LiveSchema
 from effaced.errors import Unavailable
-
-_COLUMNS = ("a text", "b varchar(40)", "c date", "d integer", "e text")
 
 
 def bench_plan(*, tables: int, rounds: int, url: str | None, progress: Progress) -> Report:
@@ -41,22 +40,12 @@ def bench_plan(*, tables: int, rounds: int, url: str | None, progress: Progress)
 
 
 def _company(ground: Ground, tables: int) -> DataMap:
-    said = ["version: 1", "subject: {table: bench_t0, key: id}", "tables:"]
-    columns = ", ".join(_COLUMNS)
-    named = ", ".join(f"{column.split()[0]}: delete" for column in _COLUMNS)
     with ground.database.begin() as session:
-        for number in range(tables):
-            up = f"bench_t{(number - 1) // 3}"
-            pointer = f"up integer REFERENCES {up}, " if number else ""
-            session.execute(
-                text(f"CREATE TABLE bench_t{number} (id integer PRIMARY KEY, {pointer}{columns})")
-            )
-            link = f"link: {{to: {up}, on: {{up: id}}}}, " if number else ""
-            own = "id: not_personal, up: delete, " if number else "id: not_personal, "
-            said.append(f"  bench_t{number}: {{{link}columns: {{{own}{named}}}}}")
+        for statement in statements(tables):
+            session.execute(text(statement))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "map.yaml")
-        path.write_text("\n".join(said))
+        path.write_text(map_of(tables))
         return load_map(path)
 
 

@@ -171,10 +171,14 @@ def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
     if cells:
         dialect = now.schema.dialect
         rules = [(table.c[name], each) for name, each in cells.items()]
-        personal = or_(*(still_personal(cell, each, dialect) for cell, each in rules))
+        each_personal = [still_personal(cell, each, dialect) for cell, each in rules]
+        personal = or_(*each_personal)
         seen = and_(owned, personal)
         found = and_(found, personal) if later is not now else seen
-        written = {cell: surrogate(cell, each, dialect) for cell, each in rules}
+        written = {
+            cell: surrogate(cell, each, dialect, is_personal)
+            for (cell, each), is_personal in zip(rules, each_personal, strict=True)
+        }
         scrubbed = {
             cell.name: _count(table, and_(owned, still_personal(cell, each, dialect)))
             for cell, told in rules

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import Connection, Inspector, inspect, text
+from sqlalchemy import Connection, Inspector, inspect
 from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
 from sqlalchemy.exc import SAWarning
 
@@ -38,12 +38,16 @@ def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) 
         found = inspector.get_table_names(schema)
         places[schema] = [name for name in found if not name.startswith(OWN_PREFIX)] or [""]
         tables |= _tables(connection, inspector, places[schema], schema)
+    # SQLite takes `REFERENCES Customers(ID)` for `customers(id)`.
+    plain = str.lower if sqlite else str
+    targets = {plain(name): table for name, table in tables.items()}
+    acting = catalog.sqlite_acting(connection) if sqlite else None
     foreign_keys = [
         key
         for schema, names in places.items()
         for (_, name), found in inspector.get_multi_foreign_keys(schema=schema, filter_names=names).items()
         for reflected in (found if full_name(str(name), schema) in tables else ())
-        if (key := _foreign_key(connection, full_name(str(name), schema), reflected, tables)) is not None
+        if (key := _foreign_key(full_name(str(name), schema), reflected, targets, plain, acting)) is not None
     ]
     outside = []
     for hidden in () if sqlite else catalog.hidden_keys(connection):
@@ -182,34 +186,21 @@ def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str,
 
 
 def _foreign_key(
-    connection: Connection, table: str, reflected: Mapping[str, Any], tables: Mapping[str, LiveTable]
+    table: str,
+    reflected: Mapping[str, Any],
+    targets: Mapping[str, LiveTable],
+    plain: Callable[[str], str],
+    acting: Collection[tuple[str, str]] | None,
 ) -> ForeignKey | None:
     """None if it leads to a schema that is not looked at, to nowhere, or to effaced's own tables."""
-    sqlite = connection.dialect.name == "sqlite"
-    target = full_name(reflected["referred_table"], reflected["referred_schema"])
-    to = _as_declared(target, tables, loosely=sqlite)
-    if to is None:
+    target = targets.get(plain(full_name(reflected["referred_table"], reflected["referred_schema"])))
+    if target is None:
         return None
-    pairs = [
-        (own, _as_declared(other, tables[to].columns, loosely=sqlite) or other)
-        for own, other in zip(reflected["constrained_columns"], reflected["referred_columns"], strict=True)
-    ]
-    rule = reflected.get("options", {}).get("ondelete", "NO ACTION")
-    acts = rule != "NO ACTION"
-    if sqlite:
-        acts = _sqlite_acts(connection, table, reflected["constrained_columns"])
-    return ForeignKey(table, to, tuple(pairs), acts)
-
-
-def _as_declared(name: str, known: Iterable[str], *, loosely: bool) -> str | None:
-    """SQLite takes `REFERENCES Customers(ID)` for `customers(id)`."""
-    return next((each for each in known if each == name or (loosely and each.lower() == name.lower())), None)
-
-
-def _sqlite_acts(connection: Connection, table: str, columns: Iterable[str]) -> bool:
-    """SQLAlchemy reads ON DELETE from the table's SQL text, which odd names defeat; the pragma knows."""
-    rules = connection.execute(
-        text('SELECT "from", on_delete FROM pragma_foreign_key_list(:name)'), {"name": table}
-    )
-    names = {name.lower() for name in columns}
-    return any(own.lower() in names and rule != "NO ACTION" for own, rule in rules)
+    declared = {plain(name): name for name in target.columns}
+    own, others = reflected["constrained_columns"], reflected["referred_columns"]
+    pairs = tuple((one, declared.get(plain(other), other)) for one, other in zip(own, others, strict=True))
+    acts = reflected.get("options", {}).get("ondelete", "NO ACTION") != "NO ACTION"
+    if acting is not None:
+        # SQLAlchemy reads it from the table's SQL text, which odd names defeat.
+        acts = any((table, column.lower()) in acting for column in own)
+    return ForeignKey(table, target.name, pairs, acts)
