@@ -39,6 +39,8 @@ class Order:
     circle: tuple[str, ...] = ()
     needed_later: frozenset[str] = frozenset()
     """The captured tables, and those through which their rows are found."""
+    by_captured: frozenset[Unit] = frozenset()
+    """The statements that find rows by captured ones, when their turn has come."""
 
 
 def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
@@ -58,7 +60,7 @@ def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
                     hopeless |= tables
     if hopeless:
         return Order((), circle=tuple(sorted(hopeless)))
-    return Order(tuple(search.done), frozenset(search.captured), needed_later=search.needed_later())
+    return search.order()
 
 
 def is_direct(data_map: DataMap, link: Link) -> bool:
@@ -175,13 +177,22 @@ class _Search:
         }
         return _Edges(hard, soft)
 
-    def needed_later(self) -> frozenset[str]:
+    def order(self) -> Order:
         captured, self.captured = self.captured, set()
         found: dict[str, set[str]] = {}
         for name in captured:
             self._read(name, found, set())
-        self.captured = captured
-        return frozenset(captured | set(found))
+        by_captured = [
+            unit
+            for unit in (self.done if captured else ())
+            if not captured.isdisjoint((*self._evaluated(unit), *self._reads(unit)))
+        ]
+        return Order(
+            tuple(self.done),
+            frozenset(captured),
+            needed_later=frozenset(captured | set(found)),
+            by_captured=frozenset(by_captured),
+        )
 
     def capture(self, edges: _Edges, circle: set[Unit]) -> bool:
         """Look up beforehand the rows of a table whose statement would come too late to find them."""

@@ -132,7 +132,7 @@ def plan_for(
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
     now = Belonging(schema, data_map, key)
     later = Belonging(schema, data_map, key, order.captured) if order.captured else now
-    steps = tuple(_step(unit, now, later) for unit in order.units)
+    steps = tuple(_step(unit, now, later if unit in order.by_captured else now) for unit in order.units)
     told = [step for step in steps if step.told]
     counts = select(*(step.affected.scalar_subquery() for step in told))
     scrubbed = [each.scalar_subquery() for step in told for each in step.scrubbed.values()]
