@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
+from yaml.composer import Composer
 from yaml.nodes import Node
+from yaml.resolver import Resolver
 
 from effaced.errors import ConfigurationError, Problem
+
+
+def _fast_loader() -> type[Any]:
+    """libyaml reads, Python builds the tree: libyaml's own way to build it ends the process if it is deep."""
+    try:
+        from yaml.cyaml import CParser  # type: ignore[attr-defined]
+    except ImportError:  # PyYAML was built without it
+        return yaml.SafeLoader
+
+    class Loader(Composer, CParser, Resolver):
+        def __init__(self, text: str) -> None:
+            CParser.__init__(self, text)
+            Composer.__init__(self)
+            Resolver.__init__(self)
+
+    return Loader
+
+
+_FastLoader = _fast_loader()
 
 
 def read_tree(path: Path) -> Node | None:
@@ -18,7 +40,7 @@ def read_tree(path: Path) -> Node | None:
     broken: Problem | None = None
     root: Node | None = None
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        root = _compose(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: there is no such file.") from None
     except OSError as error:
@@ -33,4 +55,14 @@ def read_tree(path: Path) -> Node | None:
         broken = Problem(f"{path}:1", "is not valid YAML: it holds characters or nesting that YAML forbids")
     if broken is not None:
         raise ConfigurationError(f"{path} can't be used.", problems=[broken])
+    return root
+
+
+def _compose(text: str) -> Node | None:
+    root: Node | None
+    try:
+        root = _FastLoader(text).get_single_node()
+    except yaml.YAMLError:
+        # Python's own says better what is wrong, and always the same.
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
     return root

@@ -14,7 +14,7 @@ from effaced.config import Settings
 from effaced.datamap.check import find_gaps
 from effaced.datamap.diff import Difference, compare
 from effaced.datamap.load import load_map
-from effaced.datamap.schema import read_schema
+from effaced.datamap.read_schema import read_schema
 from effaced.errors import Problem
 
 

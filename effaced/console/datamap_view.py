@@ -12,7 +12,7 @@ from effaced.datamap.check import find_problems
 from effaced.datamap.load import load_map
 from effaced.datamap.model import Action, DataMap, Strategy, SubjectRule, TableRule
 from effaced.datamap.notes import find_notes
-from effaced.datamap.schema import read_schema
+from effaced.datamap.read_schema import read_schema
 from effaced.datamap.wording import Fate, belonging, fates, whose
 from effaced.errors import ConfigurationError, Problem
 

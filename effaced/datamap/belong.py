@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from effaced.datamap.corrections import fit
 from effaced.datamap.key import KeyColumns
 from effaced.datamap.model import DataMap, Link
-from effaced.datamap.order import is_direct, pointers
+from effaced.datamap.order import is_direct, own_columns, pointers
 from effaced.datamap.schema import LiveSchema
 
 
@@ -43,10 +43,14 @@ class Belonging:
     captured: frozenset[str] = frozenset()
     made: dict[Any, Select[*tuple[Any, ...]]] = field(default_factory=dict, compare=False, repr=False)
     """What `_theirs` has made: in a deep tree, all below a table ask for the same."""
+    asked: dict[str, ColumnElement[bool]] = field(default_factory=dict, compare=False, repr=False)
+    """What `rows` has."""
 
     def rows(self, table: str) -> ColumnElement[bool]:
         """Which rows of the table are the person's."""
-        return self._rows(self.schema.table(table), table)
+        if table not in self.asked:
+            self.asked[table] = self._rows(self.schema.table(table), table)
+        return self.asked[table]
 
     def linked(self, table: str, link: Link) -> ColumnElement[bool]:
         """Which rows of the table have this link to the person, whatever others they have."""
@@ -58,7 +62,7 @@ class Belonging:
             _as_text(rows.c[own]) == _as_text(at.c[other]) if link.as_text else rows.c[own] == at.c[other]
             for own, other in link.on
         ]
-        return and_(self._where(rows, table, link), *pairs)
+        return and_(*self._where(rows, table, link), *pairs)
 
     def keys(self, table: str) -> Select[*tuple[object, ...]]:
         """The primary keys of the person's rows."""
@@ -67,7 +71,7 @@ class Belonging:
 
     def parameter(self, table: str) -> str:
         """The name under which a captured table's keys are told."""
-        return f"effaced_rows_{sorted(self.data_map.tables).index(table)}"
+        return f"effaced_rows_{sorted(self.captured).index(table)}"
 
     def _rows(
         self, rows: FromClause, table: str, but_through: frozenset[str] = frozenset()
@@ -82,26 +86,36 @@ class Belonging:
         within = [link for link in links if link.to == table]
         others = [link for link in links if link.to != table and link.to not in but_through]
         if not within:
-            return or_(false(), *(self._linked(rows, table, link, but_through) for link in others))
+            return self._linked_any(rows, table, others, but_through)
         # Rows below the person's rows of the same table, as deep as it goes.
         targets = within[0].targets
-        root = self.schema.table(table).alias()
+        root = self._alias(table, targets)
         tree = (
             select(*(root.c[name] for name in targets))
-            .where(or_(false(), *(self._linked(root, table, link, but_through) for link in others)))
+            .where(self._linked_any(root, table, others, but_through))
             .cte(recursive=True, nesting=True)
         )
         for link in within:
-            below = self.schema.table(table).alias()
+            below = self._alias(table, targets)
             pairs = [below.c[own] == tree.c[other] for own, other in link.on]
             tree = tree.union(
-                select(*(below.c[name] for name in targets)).where(*pairs, self._where(below, table, link))
+                select(*(below.c[name] for name in targets)).where(*pairs, *self._where(below, table, link))
             )
         return _in([rows.c[name] for name in targets], select(*tree.c))
+
+    def _linked_any(
+        self, rows: FromClause, table: str, links: Iterable[Link], but_through: frozenset[str]
+    ) -> ColumnElement[bool]:
+        plain = [self._linked(rows, table, link, but_through) for link in links if not link.back]
+        back = [self._linked(rows, table, link, but_through) for link in links if link.back]
+        if back:
+            plain.append(and_(or_(*back), *self._alone(rows, table, but_through)))
+        return or_(*plain) if plain else false()
 
     def _linked(
         self, rows: FromClause, table: str, link: Link, but_through: frozenset[str]
     ) -> ColumnElement[bool]:
+        """By this link, whoever else may point at the row."""
         condition = self._where(rows, table, link)
         # Rows that hold the subject's key need no look at the subject: they are found after it is gone, too.
         if is_direct(self.data_map, link):
@@ -111,11 +125,10 @@ class Belonging:
                 else rows.c[own] == self.key.parameter(part)
                 for own, part in link.on
             ]
-            return and_(condition, *pairs)
+            return and_(*condition, *pairs)
         own = [_as_text(rows.c[name]) if link.as_text else rows.c[name] for name in link.columns]
         # IN, not EXISTS: SQLite can use an index of this table only for IN.
-        found = and_(condition, _in(own, self._theirs(link, but_through)))
-        return and_(found, *self._alone(rows, table, but_through)) if link.back else found
+        return and_(*condition, _in(own, self._theirs(link, but_through)))
 
     def _theirs(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
         """The values in the person's rows at the other end."""
@@ -131,7 +144,7 @@ class Belonging:
             and link.targets == self.schema.tables[link.to].primary
         ):
             return self._captured(link.to)
-        others = self.schema.table(link.to).alias()
+        others = self._alias(link.to, link.targets)
         cells = [_as_text(others.c[name]) if link.as_text else others.c[name] for name in link.targets]
         return select(*cells).where(self._rows(others, link.to, but_through))
 
@@ -141,28 +154,31 @@ class Belonging:
         """Nobody else's row points at this one."""
         but_through |= {table}
         for name, pairs in pointers(self.schema, self.data_map, table):
-            others = self.schema.table(name).alias()
+            others = self._alias(name, [pointer for pointer, _ in pairs])
             points = and_(*(others.c[pointer] == rows.c[own] for pointer, own in pairs))
             rule = self.data_map.tables.get(name)
             known = rule is not None and rule.owned and name not in but_through
             mine = self._rows(others, name, but_through) if known else false()
             yield ~exists().where(points, mine.is_not(true())).correlate(rows)
 
-    def _where(self, rows: FromClause, table: str, link: Link) -> ColumnElement[bool]:
-        conditions = []
+    def _alias(self, table: str, columns: Iterable[str]) -> FromClause:
+        """The table's rows once more, with these columns and all by which `_rows` tells them."""
+        asked = {*columns, *self.schema.tables[table].primary}
+        if table in self.data_map.tables:
+            asked |= own_columns(self.data_map, table)
+            if any(link.back for link in self.data_map.tables[table].links):
+                found = pointers(self.schema, self.data_map, table)
+                asked |= {own for _, pairs in found for _, own in pairs}
+        return self.schema.alias(table, asked)
+
+    def _where(self, rows: FromClause, table: str, link: Link) -> Iterator[ColumnElement[bool]]:
         for column, values in link.where:
             live = self.schema.tables[table].columns[column]
             fitting = [fit(live, value, self.schema.dialect) for value in values]
             cell = rows.c[column]
-            conditions.append(
-                or_(
-                    *(
-                        cell.is_(None) if each is None else cell == literal(each, cell.type)
-                        for each in fitting
-                    )
-                )
+            yield or_(
+                *(cell.is_(None) if each is None else cell == literal(each, cell.type) for each in fitting)
             )
-        return and_(true(), *conditions)
 
     def _captured(self, table: str) -> Select[*tuple[Any, ...]]:
         live = self.schema.tables[table]

@@ -142,3 +142,12 @@ def sqlite_expression_uniques(connection: Connection) -> list[tuple[str, str]]:
         " AND EXISTS (SELECT 1 FROM pragma_index_info(m.name) i WHERE i.cid = -2) ORDER BY m.name"
     )
     return [(table, sql.partition("(")[2]) for table, sql in connection.execute(query)]
+
+
+def sqlite_acting(connection: Connection) -> set[tuple[str, str]]:
+    """Tables and columns (in small letters) of foreign keys by which SQLite itself acts when rows go."""
+    query = text(
+        'SELECT m.name, lower(k."from") FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) k'
+        " WHERE m.type = 'table' AND k.on_delete <> 'NO ACTION'"
+    )
+    return {(table, column.lower()) for table, column in connection.execute(query)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
@@ -14,12 +15,22 @@ from effaced.datamap.check_rectify import rectify_problems
 from effaced.datamap.check_retention import retention_order_problems, retention_problems
 from effaced.datamap.key import KEY_FAMILIES
 from effaced.datamap.model import DataMap
+from effaced.datamap.order import Order, find_order
+from effaced.datamap.read_schema import read_schema
 from effaced.datamap.reader import closest, one_of
-from effaced.datamap.schema import LiveSchema, read_schema
+from effaced.datamap.schema import LiveSchema
 from effaced.errors import Problem
 
 Finding = tuple[int, str]
 _NO_TEXT = ("json", "binary", "array")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Every problem; and, if there is none, per kind of people its view of the map and the order for it."""
+
+    problems: list[Problem]
+    orders: list[tuple[DataMap, Order]] = field(default_factory=list)
 
 
 def check_map(connection: Connection, data_map: DataMap) -> list[Problem]:
@@ -28,14 +39,18 @@ def check_map(connection: Connection, data_map: DataMap) -> list[Problem]:
 
 
 def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+    return check(connection, schema, data_map).problems
+
+
+def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Checked:
+    views = [data_map.seen_by(each.name) for each in data_map.people]
     found = {
         *_undeclared(schema, data_map),
         *_missing(schema, data_map),
-        *reach_problems(data_map),
+        *reach_problems(data_map, views),
         *inheritance_problems(schema, data_map),
     }
-    for each in data_map.people:
-        view = data_map.seen_by(each.name)
+    for view in views:
         found |= {
             *_subject(schema, view),
             *column_problems(schema, view),
@@ -46,11 +61,11 @@ def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
             *retention_problems(schema, view),
         }
     # An order can be looked for only when everything that binds it is known to be there.
-    if not found:
-        for each in data_map.people:
-            view = data_map.seen_by(each.name)
-            found |= {*order_problems(schema, view), *retention_order_problems(schema, view)}
-    return [Problem(data_map.where(line), message) for line, message in sorted(found)]
+    orders = [] if found else [(view, find_order(schema, view)) for view in views]
+    for view, order in orders:
+        found |= {*order_problems(schema, view, order), *retention_order_problems(schema, view)}
+    problems = [Problem(data_map.where(line), message) for line, message in sorted(found)]
+    return Checked(problems, orders if not found else [])
 
 
 def find_gaps(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
@@ -66,9 +81,7 @@ def _undeclared(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
             line, reason = data_map.undecided[name]
             yield line, f"{name}: to be decided: {reason}"
         elif rule is None and name not in data_map.not_personal:
-            pointing = [
-                str(key) for key in schema.foreign_keys if key.table == name and key.to in data_map.tables
-            ]
+            pointing = [str(key) for key in schema.keys_of(name) if key.to in data_map.tables]
             hint = f"; its foreign key {pointing[0]} suggests a link" if pointing else ""
             yield (
                 data_map.tables_line,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from effaced.datamap.corrections import Unfit, fit
 from effaced.datamap.key import KEY_FAMILIES
@@ -38,20 +38,20 @@ def inheritance_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Find
             )
 
 
-def reach_problems(data_map: DataMap) -> Iterator[Finding]:
-    """Tables from which no link leads to anybody."""
+def reach_problems(data_map: DataMap, views: Iterable[DataMap]) -> Iterator[Finding]:
+    """Tables from which no link leads to anybody; `views` is the map as each kind of people sees it."""
     circular: set[str] = set()
     for cycle in find_cycles(data_map):
         circular.update(cycle)
         line = next(link.line for link in data_map.tables[cycle[0]].links if link.to == cycle[1])
         yield line, f"{cycle[0]}.link: the links run in a circle: {' -> '.join(cycle)}"
     subjects = {each.table for each in data_map.people}
-    reached = subjects.union(*(data_map.seen_by(each.name).own for each in data_map.people))
+    known = circular.union(subjects, *(view.own for view in views))
     for name, table in data_map.tables.items():
-        if table.owned and name not in reached | circular:
+        if table.owned and name not in known:
             yield table.line, f"{name}: no link leads from it to {' or '.join(sorted(subjects))}"
         for mention in table.mentions:
-            if mention.link.to not in reached | circular:
+            if mention.link.to not in known:
                 yield (
                     mention.link.line,
                     f"{name}.mentions: no row of {mention.link.to} is a person's",

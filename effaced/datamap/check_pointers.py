@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from effaced.datamap.key import KEY_FAMILIES
 from effaced.datamap.model import ColumnRule, DataMap, Surrogate, TableRule
-from effaced.datamap.order import covers, find_order
+from effaced.datamap.order import Order, covers
 from effaced.datamap.reader import one_of
 from effaced.datamap.schema import ForeignKey, LiveSchema
 
@@ -23,8 +23,7 @@ def pointer_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]
         yield from _from_outside(data_map, key)
 
 
-def order_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    order = find_order(schema, data_map)
+def order_problems(schema: LiveSchema, data_map: DataMap, order: Order) -> Iterator[Finding]:
     if order.circle:
         yield (
             data_map.tables[order.circle[0]].line,
@@ -104,9 +103,8 @@ def _from_outside(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
 def _not_covered(data_map: DataMap, key: ForeignKey) -> str:
     pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
     link = f"add the link {{to: {key.to}, on: {{{pairs}}}}}"
-    for way in data_map.paths(key.to):
-        if key.table in way:  # a link would run in a circle
-            return f", from rows that are not the person's, too{_mention(key)}"
+    if key.table in data_map.ways_from(key.to):  # a link would run in a circle
+        return f", from rows that are not the person's, too{_mention(key)}"
     return f", from rows that no link reaches; {link}, or, if they are not the person's{_mention(key)}"
 
 

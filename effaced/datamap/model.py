@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -258,7 +258,7 @@ class DataMap:
         if len(self.people) == 1:
             return self
         rule = next(each for each in self.people if each.name == name)
-        own = {table for table in self.tables if next(_ways(self.tables, (table,), rule.table), None)}
+        own = self._leading_to(rule.table)
         tables = {}
         for table, each in self.tables.items():
             links = tuple(link for link in each.links if link.to in own) if table != rule.table else ()
@@ -275,28 +275,39 @@ class DataMap:
     @cached_property
     def own(self) -> frozenset[str]:
         """The tables from which a link leads to these people, their own among them."""
-        return frozenset(name for name in self.tables if next(self.paths(name), None))
+        return frozenset(self._leading_to(self.subject))
 
     @cached_property
     def of_others(self) -> frozenset[str]:
         """The tables that the whole map has and this view has not."""
         return frozenset(self.whole.tables if self.whole else ()) - set(self.tables)
 
-    def paths(self, table: str) -> Iterator[tuple[str, ...]]:
-        """Every way from a table to the subject table; none if its links only run in circles."""
-        yield from _ways(self.tables, (table,), self.subject)
+    def ways_from(self, table: str) -> set[str]:
+        """The tables that lie on a table's ways to the subject table, both ends among them."""
+        tables = self.tables
+        return _walk(
+            table,
+            lambda name: (
+                [link.to for link in tables[name].links] if name in tables and name != self.subject else ()
+            ),
+        )
+
+    def _leading_to(self, subject: str) -> set[str]:
+        linked: dict[str, list[str]] = {}
+        for name, table in self.tables.items():
+            for link in table.links:
+                linked.setdefault(link.to, []).append(name)
+        return _walk(subject, lambda name: linked.get(name, ())) & set(self.tables)
 
 
-def _ways(
-    tables: Mapping[str, TableRule], so_far: tuple[str, ...], subject: str
-) -> Iterator[tuple[str, ...]]:
-    if so_far[-1] == subject:
-        yield so_far
-        return
-    rule = tables.get(so_far[-1])
-    for link in rule.links if rule else ():
-        if link.to not in so_far:
-            yield from _ways(tables, (*so_far, link.to), subject)
+def _walk(start: str, onward: Callable[[str], Iterable[str]]) -> set[str]:
+    """Whatever can be reached, with where it starts."""
+    seen, ahead = {start}, [start]
+    while ahead:
+        found = set(onward(ahead.pop())) - seen
+        seen |= found
+        ahead += found
+    return seen
 
 
 def _canonical(data_map: DataMap) -> dict[str, Any]:

@@ -7,10 +7,12 @@ against each other, the rows in question are looked up beforehand: their table i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
+from effaced.datamap.circles import find_circles
 from effaced.datamap.model import DataMap, Link, TableRule
 from effaced.datamap.schema import ForeignKey, LiveSchema
 
@@ -37,22 +39,41 @@ class Order:
     circle: tuple[str, ...] = ()
     needed_later: frozenset[str] = frozenset()
     """The captured tables, and those through which their rows are found."""
+    by_captured: frozenset[Unit] = frozenset()
+    """The statements that find rows by captured ones, when their turn has come."""
 
 
 def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
     """For a map whose links lead somewhere and run in no circle."""
     search = _Search(schema, data_map)
-    while True:
-        stuck = search.attempt()
-        if not stuck:
-            return Order(tuple(search.done), frozenset(search.captured), needed_later=search.needed_later())
-        if not search.capture(stuck) and not search.let_go(stuck):
-            return Order((), circle=tuple(sorted({unit.table for unit in stuck})))
+    hopeless: set[str] = set()
+    while not hopeless and (stuck := search.attempt()):
+        ahead = [{unit.table for unit in stuck}]
+        # Circle by circle: to look at everything again for each of them takes long where there are many.
+        while ahead:
+            edges = search.edges(ahead.pop())
+            for circle in edges.circles():
+                tables = {unit.table for unit in circle}
+                if search.capture(edges, circle) or search.let_go(edges, circle):
+                    ahead.append(tables)
+                else:
+                    hopeless |= tables
+    if hopeless:
+        return Order((), circle=tuple(sorted(hopeless)))
+    return search.order()
 
 
 def is_direct(data_map: DataMap, link: Link) -> bool:
     """Whether the row holds the subject's key itself, so that nobody else need be looked at."""
     return not link.back and link.to == data_map.subject and sorted(link.targets) == sorted(data_map.key)
+
+
+def own_columns(data_map: DataMap, table: str) -> set[str]:
+    """The columns of a table that tell whose its rows are."""
+    columns = set(data_map.key) if table == data_map.subject else set()
+    for link in data_map.tables[table].links:
+        columns |= {*link.columns, *(column for column, _ in link.where)}
+    return columns
 
 
 def pointers(
@@ -67,12 +88,12 @@ def pointers(
     found = {
         (link.to, tuple(sorted((other, own) for own, other in link.on))) for link in rule.links if link.back
     }
-    for key in schema.foreign_keys:
+    for key in schema.keys_to(table):
         child = data_map.tables.get(key.table)
         follows = child is not None and any(
             link.to == table and not link.back and set(link.on) <= set(key.on) for link in child.links
         )
-        if key.to == table and not follows:
+        if not follows:
             found.add((key.table, tuple(sorted(key.on))))
     yield from sorted(found)
 
@@ -90,6 +111,26 @@ def covers(rule: TableRule | None, key: ForeignKey) -> Iterator[int]:
             yield number
 
 
+_Ways = dict[Unit, set[Unit]]
+"""Per statement those that have to wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Who waits for whom: because the database wants it, and because rows are found that way."""
+
+    hard: _Ways
+    soft: _Ways
+
+    @property
+    def both(self) -> _Ways:
+        return {unit: hard | self.soft[unit] for unit, hard in self.hard.items()}
+
+    def circles(self) -> list[set[Unit]]:
+        """Statements that all wait for each other, the first by name first."""
+        return sorted((set(each) for each in find_circles(self.both)), key=min)
+
+
 @dataclass
 class _Search:
     schema: LiveSchema
@@ -97,58 +138,71 @@ class _Search:
     captured: set[str] = field(default_factory=set)
     letting_go: dict[str, set[str]] = field(default_factory=dict)
     depths: dict[str, int] = field(default_factory=dict)
+    told_by: dict[str, set[str]] = field(default_factory=dict)
     done: list[Unit] = field(default_factory=list)
-    hard: set[tuple[Unit, Unit]] = field(default_factory=set)
-    soft: set[tuple[Unit, Unit]] = field(default_factory=set)
 
     def attempt(self) -> list[Unit]:
         """Put the statements in order; what is left over if that can't be done."""
-        units = self._units()
-        of_table: dict[str, list[Unit]] = {}
-        for unit in units:
-            of_table.setdefault(unit.table, []).append(unit)
-        self.hard = set(self._before_pointers_go())
-        self.soft = {
-            (reader, unit)
-            for reader in units
-            for table, columns in self._reads(reader).items()
-            for unit in of_table.get(table, ())
-            if unit != reader and self._disturbs(unit, columns)
-        }
-        waits: dict[Unit, set[Unit]] = {unit: set() for unit in units}
-        lets: dict[Unit, set[Unit]] = {unit: set() for unit in units}
-        for earlier, later in self.hard | self.soft:
-            waits[later].add(earlier)
-            lets[earlier].add(later)
+        ways = self.edges(self.data_map.tables).both
+        waits = Counter(later for others in ways.values() for later in others)
         self.done = []
-        free = [(self._preference(unit), unit) for unit in units if not waits[unit]]
+        free = [(self._preference(unit), unit) for unit in ways if not waits[unit]]
         heapify(free)
         while free:
             _, unit = heappop(free)
             self.done.append(unit)
-            for later in lets[unit]:
-                waits[later].remove(unit)
+            for later in ways[unit]:
+                waits[later] -= 1
                 if not waits[later]:
                     heappush(free, (self._preference(later), later))
-        done = set(self.done)
-        return [unit for unit in units if unit not in done]
+        return [unit for unit in ways if waits[unit]]
 
-    def needed_later(self) -> frozenset[str]:
+    def edges(self, tables: Collection[str]) -> _Edges:
+        """Between the statements of these tables."""
+        of_table = {name: list(self._units(name)) for name in sorted(tables)}
+        hard: _Ways = {unit: set() for units in of_table.values() for unit in units}
+        for name in of_table:
+            for key in self.schema.keys_of(name):
+                if key.to in of_table:
+                    for unit in self._before_pointers_go(key):
+                        hard[unit].add(Unit(key.to))
+        soft = {
+            reader: {
+                unit
+                for table, columns in self._reads(reader).items()
+                for unit in of_table.get(table, ())
+                if unit != reader and self._disturbs(unit, columns)
+            }
+            for reader in hard
+        }
+        return _Edges(hard, soft)
+
+    def order(self) -> Order:
         captured, self.captured = self.captured, set()
         found: dict[str, set[str]] = {}
         for name in captured:
-            self._read(name, found, ())
-        self.captured = captured
-        return frozenset(captured | set(found))
+            self._read(name, found, set())
+        by_captured = [
+            unit
+            for unit in (self.done if captured else ())
+            if not captured.isdisjoint((*self._evaluated(unit), *self._reads(unit)))
+        ]
+        return Order(
+            tuple(self.done),
+            frozenset(captured),
+            needed_later=frozenset(captured | set(found)),
+            by_captured=frozenset(by_captured),
+        )
 
-    def capture(self, stuck: list[Unit]) -> bool:
+    def capture(self, edges: _Edges, circle: set[Unit]) -> bool:
         """Look up beforehand the rows of a table whose statement would come too late to find them."""
-        among = set(stuck)
-        late: set[tuple[bool, str]] = set()
-        for earlier, later in self.soft:
-            if earlier in among and later in among and self._reaches(later, earlier, among):
-                late |= set(self._helpful(earlier, later))
-        late = {(last, name) for last, name in late if name not in self.captured}
+        late = {
+            each
+            for earlier in circle
+            for later in edges.soft[earlier] & circle
+            for each in self._helpful(earlier, later)
+            if each[1] not in self.captured
+        }
         if late:
             self.captured.add(min(late)[1])
         return bool(late)
@@ -165,54 +219,52 @@ class _Search:
                     yield False, later.table
             yield True, name
 
-    def let_go(self, stuck: list[Unit]) -> bool:
+    def let_go(self, edges: _Edges, circle: set[Unit]) -> bool:
         """Empty a pointer first, where rows that all go point at each other in a circle."""
-        among = set(stuck)
-        for key in self.schema.foreign_keys:
-            child, live = self.data_map.tables.get(key.table), self.schema.tables.get(key.table)
-            ends = Unit(key.table), Unit(key.to)
-            if not child or not live or child.stays or ends not in self.hard or not set(ends) <= among:
+        names = sorted({unit.table for unit in circle})
+        for key in sorted((key for name in names for key in self.schema.keys_of(name)), key=str):
+            child, parent = Unit(key.table), Unit(key.to)
+            goes = child in circle and not self.data_map.tables[key.table].stays
+            if not goes or parent not in edges.hard[child] & circle:
                 continue
-            column = next((name for name in key.columns if live.columns[name].nullable), None)
-            if column and self._reaches(ends[1], ends[0], among):
-                self.letting_go.setdefault(key.table, set()).add(column)
+            columns = self.schema.tables[key.table].columns
+            column = next((name for name in key.columns if columns[name].nullable), None)
+            # One that is let go of already is no help: another pointer of the same rows holds on.
+            if column and column not in self.letting_go.setdefault(key.table, set()):
+                self.letting_go[key.table].add(column)
                 return True
         return False
 
-    def _units(self) -> list[Unit]:
-        units = []
-        for name, rule in sorted(self.data_map.tables.items()):
-            units += [Unit(name)] if rule.owned else []
-            units += [Unit(name, number) for number in range(len(rule.mentions))]
-            units += [
-                Unit(name, let_go=tuple(sorted(columns)))
-                for columns in [self.letting_go.get(name)]
-                if columns
-            ]
-        return units
+    def _units(self, name: str) -> Iterator[Unit]:
+        rule = self.data_map.tables[name]
+        if rule.owned:
+            yield Unit(name)
+        for number in range(len(rule.mentions)):
+            yield Unit(name, number)
+        if columns := self.letting_go.get(name):
+            yield Unit(name, let_go=tuple(sorted(columns)))
 
-    def _before_pointers_go(self) -> Iterator[tuple[Unit, Unit]]:
-        tables = self.data_map.tables
-        for key in self.schema.foreign_keys:
-            parent, child = tables.get(key.to), tables.get(key.table)
-            if not parent or not child or not any(parent.loses(column) for _, column in key.on):
-                continue
-            for number in covers(child, key):
-                yield Unit(key.table, number), Unit(key.to)
-            if child is parent or not child.owned:
-                continue
-            let_go = self.letting_go.get(key.table, set())
-            if let_go & set(key.columns):
-                yield Unit(key.table, let_go=tuple(sorted(let_go))), Unit(key.to)
-            elif not child.stays or any(child.nulls(column) for column in key.columns):
-                yield Unit(key.table), Unit(key.to)
+    def _before_pointers_go(self, key: ForeignKey) -> Iterator[Unit]:
+        """Those that let go of rows, which then can go themselves."""
+        parent, child = self.data_map.tables[key.to], self.data_map.tables[key.table]
+        if not any(parent.loses(column) for _, column in key.on):
+            return
+        for number in covers(child, key):
+            yield Unit(key.table, number)
+        if child is parent or not child.owned:
+            return
+        let_go = self.letting_go.get(key.table, set())
+        if let_go & set(key.columns):
+            yield Unit(key.table, let_go=tuple(sorted(let_go)))
+        elif not child.stays or any(child.nulls(column) for column in key.columns):
+            yield Unit(key.table)
 
     def _disturbs(self, unit: Unit, columns: set[str]) -> bool:
         """Whether a statement takes away what another one reads in these columns."""
         rule = self.data_map.tables[unit.table]
         if unit.is_main:
-            return not rule.stays or bool(columns & set(rule.changed))
-        return bool(columns & set(unit.let_go or rule.mentions[unit.mention].columns))
+            return not rule.stays or not columns.isdisjoint(rule.changed)
+        return not columns.isdisjoint(unit.let_go or rule.mentions[unit.mention].columns)
 
     def _evaluated(self, unit: Unit) -> list[str]:
         """The tables whose person's rows the statement has to tell from others."""
@@ -223,58 +275,44 @@ class _Search:
     def _reads(self, unit: Unit) -> dict[str, set[str]]:
         """Which columns of which other tables tell the statement its rows."""
         found: dict[str, set[str]] = {}
+        rule = self.data_map.tables[unit.table]
         if unit.mention >= 0:
-            link = self.data_map.tables[unit.table].mentions[unit.mention].link
-            self._read_link(link, found, ())
-        if self.data_map.tables[unit.table].owned:
-            self._read(unit.table, found, ())
+            self._read_link(rule.mentions[unit.mention].link, found, set())
+        if rule.owned:
+            self._read(unit.table, found, set())
             # Its own cells it reads as it writes, unless something has been written to them before.
             if unit.is_main and unit.table not in self.captured:
                 found.setdefault(unit.table, set()).update(self._own_columns(unit.table))
         return found
 
     def _own_columns(self, table: str) -> set[str]:
-        columns = set(self.data_map.key) if table == self.data_map.subject else set()
-        for link in self.data_map.tables[table].links:
-            columns |= {*link.columns, *(column for column, _ in link.where)}
-        return columns
+        if table not in self.told_by:
+            self.told_by[table] = own_columns(self.data_map, table)
+        return self.told_by[table]
 
-    def _read(self, table: str, found: dict[str, set[str]], trail: tuple[str, ...]) -> None:
-        if table in self.captured or table in trail:
+    def _read(self, table: str, found: dict[str, set[str]], seen: set[str]) -> None:
+        if table in self.captured or table in seen:
             return
+        seen.add(table)
         for link in self.data_map.tables[table].links:
-            self._read_link(link, found, (*trail, table))
+            if link.to != table:
+                self._read_link(link, found, seen)
             if link.back:
                 for name, pairs in pointers(self.schema, self.data_map, table):
                     if name in self.data_map.tables and self.data_map.tables[name].owned and name != table:
                         found.setdefault(name, set()).update(pointer for pointer, _ in pairs)
                         found[name] |= self._own_columns(name)
-                        self._read(name, found, (*trail, table))
+                        self._read(name, found, seen)
 
-    def _read_link(self, link: Link, found: dict[str, set[str]], trail: tuple[str, ...]) -> None:
+    def _read_link(self, link: Link, found: dict[str, set[str]], seen: set[str]) -> None:
         if is_direct(self.data_map, link):
             return
         if link.to in self.captured:
             if link.targets != self.schema.tables[link.to].primary:
                 found.setdefault(link.to, set()).update(link.targets, self.schema.tables[link.to].primary)
             return
-        if link.to in trail:
-            return
         found.setdefault(link.to, set()).update(link.targets, self._own_columns(link.to))
-        self._read(link.to, found, trail)
-
-    def _reaches(self, start: Unit, end: Unit, among: set[Unit]) -> bool:
-        """Whether `end` has to wait for `start`, over others if need be."""
-        edges = self.hard | self.soft
-        seen, ahead = set(), [start]
-        while ahead:
-            unit = ahead.pop()
-            if unit == end:
-                return True
-            if unit not in seen:
-                seen.add(unit)
-                ahead += [later for earlier, later in edges if earlier == unit and later in among]
-        return False
+        self._read(link.to, found, seen)
 
     def _preference(self, unit: Unit) -> tuple[int, int]:
         """Far tables first and the subject's last, so that the order reads like the map."""

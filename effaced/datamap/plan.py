@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import (
-    Column,
+    ColumnClause,
     ColumnElement,
     Connection,
     Delete,
     Select,
-    Table,
+    TableClause,
     Update,
     and_,
     delete,
@@ -28,16 +28,19 @@ from sqlalchemy import (
 from effaced.crypto import Keyring
 from effaced.datamap.belong import Belonging
 from effaced.datamap.bulk import early_steps, many_rows
-from effaced.datamap.check import find_problems
+from effaced.datamap.check import check
 from effaced.datamap.forms import Hashing
 from effaced.datamap.key import KeyColumns
 from effaced.datamap.model import Action, ColumnRule, DataMap, Strategy
-from effaced.datamap.order import Unit, find_order
+from effaced.datamap.order import Order, Unit
+from effaced.datamap.read_schema import read_schema
 from effaced.datamap.reader import one_of
-from effaced.datamap.schema import LiveSchema, read_schema
+from effaced.datamap.schema import LiveSchema
 from effaced.datamap.step import Step
 from effaced.datamap.surrogates import still_personal, surrogate
 from effaced.errors import ConfigurationError, Problem, Refused
+
+_ALL = func.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class ErasurePlan:
 
     data_map: DataMap
     steps: tuple[Step, ...]
-    subject: Table
+    subject: TableClause
     key: KeyColumns
     schema: LiveSchema
     counts: Select[*tuple[int, ...]]
@@ -110,12 +113,12 @@ def plan_erasure(
     hashes needs the keyring, or what else to make them with.
     """
     schema = read_schema(connection, data_map.schemas)
-    problems = find_problems(connection, schema, data_map)
-    if problems:
+    checked = check(connection, schema, data_map)
+    if problems := checked.problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise ConfigurationError(f"The data map does not fit the database; {count}:", problems=problems)
     hashing = hashing or _hashing(data_map, keyring)
-    first, *others = (plan_for(schema, data_map.seen_by(each.name), hashing) for each in data_map.people)
+    first, *others = (plan_for(schema, view, order, hashing) for view, order in checked.orders)
     return replace(first, others={each.data_map.people[0].name: each for each in others})
 
 
@@ -127,18 +130,19 @@ def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:
     return Hashing.under(keyring)
 
 
-def plan_for(schema: LiveSchema, data_map: DataMap, hashing: Hashing | None = None) -> ErasurePlan:
+def plan_for(
+    schema: LiveSchema, data_map: DataMap, order: Order, hashing: Hashing | None = None
+) -> ErasurePlan:
     """Plan for one kind of people, by a map that fits."""
     columns = schema.tables[data_map.subject].columns
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
-    order = find_order(schema, data_map)
     now = Belonging(schema, data_map, key)
     later = Belonging(schema, data_map, key, order.captured) if order.captured else now
-    steps = tuple(_step(unit, now, later) for unit in order.units)
+    steps = tuple(_step(unit, now, later if unit in order.by_captured else now) for unit in order.units)
     told = [step for step in steps if step.told]
     counts = select(*(step.affected.scalar_subquery() for step in told))
     scrubbed = [each.scalar_subquery() for step in told for each in step.scrubbed.values()]
-    left = select(*(step.left.scalar_subquery() for step in told))
+    left = select(*(step.left.scalar_subquery() for step in told)) if order.captured else counts
     captures = {later.parameter(name): now.keys(name) for name in sorted(order.captured)}
     early = early_steps(steps, {data_map.subject, *order.needed_later})
     return ErasurePlan(
@@ -161,25 +165,26 @@ def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
     """`now` tells whose rows they are before anything is changed, `later` when the step's turn has come."""
     rule = now.data_map.tables[unit.table]
     table = now.schema.table(unit.table)
-    seen = now.rows(unit.table)
-    found = later.rows(unit.table) if later is not now else seen
+    owned = _rows(unit, now)
+    found = _rows(unit, later) if later is not now else owned
     action: Action = rule.action
     cells: Mapping[str, ColumnRule] = rule.changed if rule.stays else {}
     if unit.mention >= 0:
-        mention = rule.mentions[unit.mention]
-        action, cells = Action.DETACHED, mention.columns
-        # The person's own rows are the table's own step's.
-        seen = and_(now.linked(unit.table, mention.link), seen.is_not(true()))
-        found = and_(later.linked(unit.table, mention.link), found.is_not(true()))
-    owned = seen
+        action, cells = Action.DETACHED, rule.mentions[unit.mention].columns
+    seen = owned
     scrubbed: dict[str, Select[int]] = {}
-    written: dict[Column[Any], ColumnElement[Any]] = {}
+    written: dict[ColumnClause[Any], ColumnElement[Any]] = {}
     if cells:
         dialect = now.schema.dialect
         rules = [(table.c[name], each) for name, each in cells.items()]
-        personal = or_(*(still_personal(cell, each, dialect) for cell, each in rules))
-        seen, found = and_(seen, personal), and_(found, personal)
-        written = {cell: surrogate(cell, each, dialect) for cell, each in rules}
+        each_personal = [still_personal(cell, each, dialect) for cell, each in rules]
+        personal = or_(*each_personal)
+        seen = and_(owned, personal)
+        found = and_(found, personal) if later is not now else seen
+        written = {
+            cell: surrogate(cell, each, dialect, is_personal)
+            for (cell, each), is_personal in zip(rules, each_personal, strict=True)
+        }
         scrubbed = {
             cell.name: _count(table, and_(owned, still_personal(cell, each, dialect)))
             for cell, told in rules
@@ -190,12 +195,13 @@ def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
     change: Delete | Update | None = update(table).where(found).values(written) if written else None
     if action is Action.DELETED:
         change = delete(table).where(found)
+    affected = _count(table, seen)
     return Step(
         unit.table,
         action,
         rule.retained if unit.is_main else (),
-        affected=_count(table, seen),
-        left=_count(table, found),
+        affected=affected,
+        left=affected if found is seen else _count(table, found),
         change=change,
         owned=owned,
         where=seen,
@@ -205,8 +211,17 @@ def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
     )
 
 
-def _count(table: Table, rows: ColumnElement[bool]) -> Select[int]:
-    return select(func.count()).select_from(table).where(rows)
+def _rows(unit: Unit, belonging: Belonging) -> ColumnElement[bool]:
+    own = belonging.rows(unit.table)
+    if unit.mention < 0:
+        return own
+    link = belonging.data_map.tables[unit.table].mentions[unit.mention].link
+    # The person's own rows are the table's own step's.
+    return and_(belonging.linked(unit.table, link), own.is_not(true()))
+
+
+def _count(table: TableClause, rows: ColumnElement[bool]) -> Select[int]:
+    return select(_ALL).select_from(table).where(rows)
 
 
 def _scrubbing(rule: ColumnRule) -> ColumnRule | None:

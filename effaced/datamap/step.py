@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Delete, Select, Update
+from sqlalchemy import ColumnClause, ColumnElement, Delete, Select, Update
 
 from effaced.datamap.model import Action, Retained
 
@@ -29,7 +29,7 @@ class Step:
     """Which rows it is about, before anything is changed."""
     where: ColumnElement[bool]
     """Which of them it has to change."""
-    written: Mapping[Column[Any], ColumnElement[Any]] = field(default_factory=dict)
+    written: Mapping[ColumnClause[Any], ColumnElement[Any]] = field(default_factory=dict)
     scrubbed: Mapping[str, Select[int]] = field(default_factory=dict)
     """Per scrubbed column, in how many rows something is found, before anything is changed."""
     told: bool = True

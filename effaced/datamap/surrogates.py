@@ -48,8 +48,10 @@ Cell = ColumnElement[Any]
 _EMPTY_JSON = r"^\s*(\{\s*\}|\[\s*\]|null)\s*$"
 
 
-def surrogate(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
-    """What the cell becomes."""
+def surrogate(
+    cell: Cell, rule: ColumnRule, dialect: str, personal: ColumnElement[bool] | None = None
+) -> ColumnElement[Any]:
+    """What the cell becomes. `personal` is what `still_personal` gives, where that is known already."""
     if rule.strategy is Strategy.JSON:
         return edited(cell, rule, dialect, Rules(surrogate, still_personal))
     if rule.strategy is Strategy.SCRUB:
@@ -74,7 +76,8 @@ def surrogate(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
             value = _empty(cell, dialect)
         case Surrogate.KEYED_HASH:
             value = _hashed(cell, dialect)
-    return case((still_personal(cell, rule, dialect), value), else_=cell)
+    personal = still_personal(cell, rule, dialect) if personal is None else personal
+    return case((personal, value), else_=cell)
 
 
 def still_personal(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:

@@ -136,6 +136,13 @@ def test_claim_compares_a_crowd_with_an_empty_table(fresh_postgres_url: str) -> 
     assert report["against_empty"] == pytest.approx(report["value"] / report["empty"]["value"], abs=0.01)
 
 
+def test_plan_takes_a_map_with_some_of_everything(fresh_postgres_url: str) -> None:
+    report = run("plan", "--tables", "25", "--rounds", "1", url=fresh_postgres_url)
+    assert (report["n"], report["unit"]) == (25, "ms")
+    assert report["map_p50"] > 0
+    assert tables(fresh_postgres_url) == ["effaced_alembic_version"], "it leaves nothing behind"
+
+
 def test_counts_counts_every_entry(fresh_postgres_url: str) -> None:
     report = run("counts", *CROWD, "--times", "3", url=fresh_postgres_url)
     assert (report["n"], report["unit"]) == (3, "ms")

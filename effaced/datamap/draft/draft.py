@@ -19,7 +19,8 @@ from effaced.datamap.draft.samples import ROWS, Samples, shape
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
 from effaced.datamap.draft.surrogates import surrogate_for
 from effaced.datamap.draft.write_draft import Page, write
-from effaced.datamap.schema import LiveTable, read_schema
+from effaced.datamap.read_schema import read_schema
+from effaced.datamap.schema import LiveTable
 from effaced.errors import ConfigurationError
 
 _KNOWN_BY = {"email": "email", "phone": "phone", "login": "username"}

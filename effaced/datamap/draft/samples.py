@@ -14,7 +14,19 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, Text, cast, func, literal, select, text, tuple_, type_coerce, types
+from sqlalchemy import (
+    Connection,
+    TableClause,
+    Text,
+    cast,
+    func,
+    literal,
+    select,
+    text,
+    tuple_,
+    type_coerce,
+    types,
+)
 from sqlalchemy.exc import DBAPIError
 
 from effaced.datamap.schema import LiveSchema
@@ -100,7 +112,7 @@ class Samples:
         found = self._ask(select(*cells).limit(self._limit)) if cells else []
         return [dict(zip(names, row, strict=True)) for row in found]
 
-    def _cell(self, table: Table, name: str, column: str) -> Any:
+    def _cell(self, table: TableClause, name: str, column: str) -> Any:
         family = self._schema.tables[name].columns[column].family
         cell = table.c[column]
         if family == "json":

@@ -9,7 +9,7 @@ from effaced.crypto import Keyring, new_key
 from effaced.datamap.check import check_map
 from effaced.datamap.erase import erase
 from effaced.datamap.notes import find_notes
-from effaced.datamap.schema import read_schema
+from effaced.datamap.read_schema import read_schema
 from effaced.errors import ConfigurationError
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)

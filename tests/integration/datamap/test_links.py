@@ -6,8 +6,6 @@ import pytest
 
 from effaced.datamap.erase import dry_run, erase, erase_and_look
 from effaced.datamap.model import Action
-from effaced.datamap.plan import plan_for
-from effaced.datamap.schema import read_schema
 from effaced.errors import Conflict
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
@@ -324,6 +322,26 @@ class TestCircles:
         assert company.rows("SELECT id, owner FROM homes") == [(20, 2)]
         assert company.rows("SELECT id, home FROM people WHERE id = 2") == [(2, None)]
 
+    def test_of_several_pointers_are_opened_at_each_of_them(self, company):
+        company.run(
+            "ALTER TABLE people ADD COLUMN retreat integer REFERENCES homes",
+            "UPDATE people SET retreat = 11 WHERE id = 1",
+        )
+        plan = company.plan("""
+            version: 1
+            subject: {table: people, key: id}
+            tables:
+              people:
+                columns: {id: delete, name: delete, home: delete, retreat: delete}
+                mentions:
+                  - {to: homes, on: {home: id}, columns: {home: delete}}
+                  - {to: homes, on: {retreat: id}, columns: {retreat: delete}}
+              homes: {link: {to: people, on: {owner: id}}, columns: {id: delete, owner: delete}}
+            """)
+        erased(company, plan)
+        assert company.rows("SELECT id FROM homes") == [(20,)]
+        assert company.rows("SELECT id, home FROM people") == [(2, None)]
+
     def test_without_the_mention_ask_for_it(self, company):
         with pytest.raises(Exception, match=r"add to people the mentions {to: homes, on: {home: id}"):
             company.plan("""
@@ -371,12 +389,10 @@ class TestSeveralKindsOfPeople:
         return company
 
     def plans(self, company):
-        data_map = company.map(self.MAP)
-        schema = read_schema(company.session.connection())
-        return {each.name: plan_for(schema, data_map.seen_by(each.name)) for each in data_map.people}
+        plan = company.plan(self.MAP)
+        return {name: plan.named(name) for name in ("customer", "employee")}
 
     def test_are_erased_each_by_what_leads_to_them(self, company):
-        company.plan(self.MAP)  # which finds no fault
         plans = self.plans(company)
         erased(company, plans["employee"])
         assert company.rows("SELECT * FROM staff") == [(2, "Helper", None)]

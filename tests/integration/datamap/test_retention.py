@@ -14,8 +14,8 @@ from effaced.datamap.bulk import limited_to
 from effaced.datamap.check import check_map
 from effaced.datamap.ends import last_day
 from effaced.datamap.erase import erase
+from effaced.datamap.read_schema import read_schema
 from effaced.datamap.retention import TODAY, Ended, plan_retention
-from effaced.datamap.schema import read_schema
 from effaced.datamap.until import Unit, parse_until
 
 ZONE = ZoneInfo("UTC")

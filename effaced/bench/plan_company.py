@@ -1,0 +1,81 @@
+"""A company of many tables for `effaced bench plan`, with some of everything that a data map can say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_COLUMNS = {
+    "mail": "varchar(80)", "name": "text", "born": "date", "phone": "varchar(40)", "note": "text",
+    "amount": "numeric(10,2)", "state": "varchar(20)", "made": "date", "seen": "timestamp with time zone",
+    "tries": "integer", "active": "boolean", "extra": "jsonb",
+}  # fmt: skip
+_HARMLESS = ("amount", "state", "made", "seen", "tries", "active")
+_EVERY = 20
+"""The tables are alike in turns of this many; most of them simply go."""
+
+
+def statements(tables: int) -> Iterator[str]:
+    """What makes them. Each points at one of those before it, three at each, with an index for that."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+    for number in range(tables):
+        pointers = _pointers(number, tables)
+        own = "".join(f"{name} integer REFERENCES bench_t{to}, " for name, to in pointers.items())
+        yield f"CREATE TABLE bench_t{number} (id integer PRIMARY KEY, {own}{columns})"
+        if "up" in pointers:
+            yield f"CREATE INDEX ON bench_t{number} (up)"
+
+
+def map_of(tables: int) -> str:
+    said = ["version: 1", "subject: {table: bench_t0, key: id}", "identifiers: {email: mail}", "tables:"]
+    for number in range(tables):
+        pointers = _pointers(number, tables)
+        columns = {"id": "not_personal", **dict.fromkeys(pointers, "delete"), **_fates(number)}
+        told = ", ".join(f"{name}: {fate}" for name, fate in columns.items())
+        said.append(f"  bench_t{number}: {{{_links(number, pointers, tables)}columns: {{{told}}}}}")
+    return "\n".join(said)
+
+
+def _is_address(number: int, tables: int) -> bool:
+    """Whether its rows go only while nobody else points at them; the next table does."""
+    return number % _EVERY == 5 and number + 1 < tables
+
+
+def _pointers(number: int, tables: int) -> dict[str, int]:
+    found = {}
+    if number and not _is_address(number, tables):
+        # What is retained hangs on the person, who is anonymised; all else on what goes.
+        found["up"] = 0 if _turn(number) == "retained" else (number - 1) // 3
+    if number and _is_address(number - 1, tables):
+        found["at"] = number - 1
+    if _turn(number) == "mentions":
+        found["by"] = 0
+    return found
+
+
+def _turn(number: int) -> str:
+    turns = {6: "anonymised", 9: "anonymised", 11: "retained", 13: "mentions", 15: "documents", 17: "texts"}
+    return turns.get(number % _EVERY, "anonymised" if number == 0 else "gone")
+
+
+def _links(number: int, pointers: dict[str, int], tables: int) -> str:
+    if _is_address(number, tables):
+        return f"link: {{from: bench_t{number + 1}, on: {{id: at}}}}, "
+    link = f"link: {{to: bench_t{pointers['up']}, on: {{up: id}}}}, " if number else ""
+    if "by" in pointers:
+        link += "mentions: {to: bench_t0, on: {by: id}, columns: {by: {anonymise: null}}}, "
+    return link
+
+
+def _fates(number: int) -> dict[str, str]:
+    fates = dict.fromkeys(_COLUMNS, "delete") | dict.fromkeys(_HARMLESS, "not_personal")
+    match _turn(number):
+        case "anonymised":
+            fates |= {"name": "{anonymise: fixed_text}", "mail": "{anonymise: random_email}"}
+            fates |= {"born": "{anonymise: truncated_date, to: year}"}
+        case "retained":
+            fates |= {"up": "not_personal", "note": "{retain: {basis: law, until: made + 10 years}}"}
+        case "documents":
+            fates |= {"extra": "{json: {$.name: delete, '$.contacts[*].mail': {anonymise: random_email}}}"}
+        case "texts":
+            fates |= {"note": "{scrub: all}"}
+    return fates

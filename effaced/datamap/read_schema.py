@@ -1,0 +1,206 @@
+"""Look at a live database: SQLAlchemy tells most of it, `catalog` the rest."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from sqlalchemy import Connection, Inspector, inspect
+from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
+from sqlalchemy.exc import SAWarning
+
+from effaced.datamap import catalog
+from effaced.datamap.model import OWN_PREFIX
+from effaced.datamap.schema import Check, ForeignKey, LiveColumn, LiveIndex, LiveSchema, LiveTable, Unique
+
+# The kinds of PostgreSQL index that find rows by an equal value.
+_FINDING = ("btree", "hash")
+
+
+def read_schema(connection: Connection, schemas: Sequence[str] = ()) -> LiveSchema:
+    """Look at the database. A handful of queries per schema, however many tables there are."""
+    with warnings.catch_warnings():
+        # Types and indexes that SQLAlchemy does not know are no concern here.
+        warnings.simplefilter("ignore", SAWarning)
+        return _read(connection, inspect(connection), schemas)
+
+
+def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) -> LiveSchema:
+    sqlite = connection.dialect.name == "sqlite"
+    in_sight = [] if sqlite else catalog.search_path(connection)
+    tables: dict[str, LiveTable] = {}
+    places: dict[str | None, list[str]] = {}
+    for schema in (None, *(each for each in schemas if not sqlite and each not in in_sight)):
+        # effaced's own are many, and not to be asked about one by one. Nothing at all would mean everything.
+        found = inspector.get_table_names(schema)
+        places[schema] = [name for name in found if not name.startswith(OWN_PREFIX)] or [""]
+        tables |= _tables(connection, inspector, places[schema], schema)
+    # SQLite takes `REFERENCES Customers(ID)` for `customers(id)`.
+    plain = str.lower if sqlite else str
+    targets = {plain(name): table for name, table in tables.items()}
+    acting = catalog.sqlite_acting(connection) if sqlite else None
+    foreign_keys = [
+        key
+        for schema, names in places.items()
+        for (_, name), found in inspector.get_multi_foreign_keys(schema=schema, filter_names=names).items()
+        for reflected in (found if full_name(str(name), schema) in tables else ())
+        if (key := _foreign_key(full_name(str(name), schema), reflected, targets, plain, acting)) is not None
+    ]
+    outside = []
+    for hidden in () if sqlite else catalog.hidden_keys(connection):
+        key = ForeignKey(hidden.table, hidden.to, hidden.on, hidden.acts, hidden.name)
+        if hidden.table not in tables and hidden.to in tables:
+            outside.append(key)
+        elif hidden.partitioned and hidden.to in tables:
+            foreign_keys.append(key)
+    return LiveSchema(
+        connection.dialect.name,
+        tables,
+        tuple(sorted(foreign_keys, key=str)),
+        tuple(outside),
+        {} if sqlite else catalog.heirs(connection),
+    )
+
+
+def full_name(table: str, schema: str | None) -> str:
+    """As the map calls it."""
+    return f"{schema}.{table}" if schema else table
+
+
+def _tables(
+    connection: Connection, inspector: Inspector, names: list[str], schema: str | None
+) -> dict[str, LiveTable]:
+    columns = inspector.get_multi_columns(schema=schema, filter_names=names)
+    keys = inspector.get_multi_pk_constraint(schema=schema, filter_names=names)
+    constraints = inspector.get_multi_unique_constraints(schema=schema, filter_names=names)
+    checks = inspector.get_multi_check_constraints(schema=schema, filter_names=names)
+    expressions: list[tuple[str, str]] = []
+    if connection.dialect.name == "sqlite":
+        # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
+        indexes = inspector.get_multi_indexes(filter_names=names, include_auto_indexes=True)
+        hidden: set[str] = set()
+        named = {str(place[1]): [each["name"] for each in found] for place, found in columns.items()}
+        collations = catalog.sqlite_collations(connection, named)
+        expressions = catalog.sqlite_expression_uniques(connection)
+    else:
+        indexes = inspector.get_multi_indexes(schema=schema, filter_names=names)
+        hidden = catalog.partitions(connection)
+        collations = catalog.postgres_collations(connection)
+    tables = {}
+    for place in sorted(columns, key=str):
+        name = full_name(str(place[1]), schema)
+        if name in hidden:
+            continue
+        ordered = tuple(keys[place]["constrained_columns"])
+        primary = frozenset(ordered)
+        live = {
+            each["name"]: _column(each, primary, collations.get((name, each["name"])))
+            for each in columns[place]
+        }
+        uniques = [Unique(primary)] if primary else []
+        uniques += [_unique(each, live) for each in constraints[place]]
+        uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
+        uniques += [Unique(mentioned(sql, live), whole=False) for table, sql in expressions if table == name]
+        uniques += _through_generated(uniques, columns[place])
+        told = tuple(
+            Check(each["name"] or "", each["sqltext"], mentioned(each["sqltext"], live))
+            for each in checks.get(place, ())
+        )
+        found = [LiveIndex(ordered), *(_index(each) for each in (*constraints[place], *indexes[place]))]
+        tables[name] = LiveTable(
+            name, live, tuple(dict.fromkeys(uniques)), ordered, schema, told, tuple(dict.fromkeys(found))
+        )
+    return tables
+
+
+def _index(reflected: Mapping[str, Any]) -> LiveIndex:
+    options = reflected.get("dialect_options", {})
+    # Up to the first expression: what is behind it finds nothing by itself.
+    columns = tuple(takewhile(lambda name: name is not None, reflected["column_names"]))
+    partial = any(name.endswith("_where") for name in options)
+    return LiveIndex(columns if options.get("postgresql_using", "btree") in _FINDING else (), partial)
+
+
+def _column(reflected: Mapping[str, Any], primary: frozenset[str], collation: str | None) -> LiveColumn:
+    kind, nullable = reflected["type"], reflected["nullable"]
+    domain = kind if isinstance(kind, DOMAIN) else None
+    # One domain may stand for another.
+    while isinstance(kind, DOMAIN):
+        nullable = nullable and not kind.not_null
+        kind = kind.data_type
+    always = reflected.get("identity", {}).get("always", False)
+    return LiveColumn(
+        name=reflected["name"],
+        type=kind,
+        # SQLite calls the columns of a primary key nullable.
+        nullable=nullable and reflected["name"] not in primary,
+        generated=always or "computed" in reflected,
+        # The type itself takes large and small letters for the same.
+        collation="citext" if isinstance(kind, CITEXT) else collation,
+        computed="computed" in reflected,
+        domain=domain,
+    )
+
+
+def _unique(reflected: Mapping[str, Any], columns: Mapping[str, LiveColumn]) -> Unique:
+    named = {name for name in reflected["column_names"] if name is not None}
+    spoken_of = mentioned(" ".join(reflected.get("expressions", ())), columns)
+    options = reflected.get("dialect_options", {})
+    partial = any(name.endswith("_where") for name in options)
+    return Unique(
+        columns=frozenset(named | spoken_of),
+        whole=not partial and None not in reflected["column_names"],
+        nulls_repeat=not options.get("postgresql_nulls_not_distinct", False),
+    )
+
+
+def mentioned(sql: str, columns: Iterable[str]) -> frozenset[str]:
+    """The columns an expression speaks of; rather one too many than one too few."""
+    sql = sql.replace('""', '"')
+    return frozenset(
+        name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE)
+    )
+
+
+def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str, Any]]) -> list[Unique]:
+    """What is unique over a generated column binds the columns that it is made from."""
+    columns = list(columns)
+    names = [each["name"] for each in columns]
+    made_from = {
+        # An expression that can't be read may speak of anything.
+        each["name"]: mentioned(sql, names) if (sql := each["computed"]["sqltext"]) else frozenset(names)
+        for each in columns
+        if "computed" in each
+    }
+    found = []
+    for unique in uniques:
+        reach = unique.columns
+        while (wider := reach.union(*(made_from.get(name, ()) for name in reach))) != reach:
+            reach = wider
+        if reach != unique.columns:
+            found.append(Unique(reach, whole=False, nulls_repeat=unique.nulls_repeat))
+    return found
+
+
+def _foreign_key(
+    table: str,
+    reflected: Mapping[str, Any],
+    targets: Mapping[str, LiveTable],
+    plain: Callable[[str], str],
+    acting: Collection[tuple[str, str]] | None,
+) -> ForeignKey | None:
+    """None if it leads to a schema that is not looked at, to nowhere, or to effaced's own tables."""
+    target = targets.get(plain(full_name(reflected["referred_table"], reflected["referred_schema"])))
+    if target is None:
+        return None
+    declared = {plain(name): name for name in target.columns}
+    own, others = reflected["constrained_columns"], reflected["referred_columns"]
+    pairs = tuple((one, declared.get(plain(other), other)) for one, other in zip(own, others, strict=True))
+    acts = reflected.get("options", {}).get("ondelete", "NO ACTION") != "NO ACTION"
+    if acting is not None:
+        # SQLAlchemy reads it from the table's SQL text, which odd names defeat.
+        acts = any((table, column.lower()) in acting for column in own)
+    return ForeignKey(table, target.name, pairs, acts)
