@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import (
-    Column,
+    ColumnClause,
     ColumnElement,
     Delete,
     Integer,
@@ -63,7 +63,7 @@ def batch(
     schema: LiveSchema,
     name: str,
     where: ColumnElement[bool],
-    written: Mapping[Column[Any], ColumnElement[Any]],
+    written: Mapping[ColumnClause[Any], ColumnElement[Any]],
 ) -> Delete | Update:
     """As many of these rows as the limit says are written to, or deleted if nothing is to be written."""
     table = schema.table(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from effaced.datamap.folding import LONGEST, fold, is_unspaced, spelled, word_letters
 
@@ -61,9 +62,9 @@ def _forms(value: str) -> Iterator[tuple[str, str]]:
     elif _PHONE.fullmatch(value) and sum(each.isdigit() for each in value) >= _FEWEST_DIGITS:
         forms = [("(?<![0-9])(?:{})(?![0-9])", form) for form in _phone(value)]
     elif all(is_unspaced(letter) for letter in value if not letter.isspace()):
-        forms = [("(?:{})", _letters(fold(value)))]
+        forms = [("(?:{})", _letters(value))]
     else:
-        forms = [(f"(?<![{word_letters()}])(?:{{}})(?![{word_letters()}])", _letters(fold(value)))]
+        forms = [(f"(?<![{word_letters()}])(?:{{}})(?![{word_letters()}])", _letters(value))]
     if not _finds_itself(fold(value), forms):
         yield from forms
 
@@ -79,7 +80,7 @@ def _email(value: str) -> list[tuple[str, str]]:
     local, _, domain = value.rpartition("@")
     base = local.partition("+")[0] or local
     tag = r"(?:(?:\+|%2[Bb])[0-9A-Za-z._+\-]{1,64})?"
-    form = f"{_letters(fold(base))}{tag}(?:@|%40|\uff20){_letters(fold(domain))}"
+    form = f"{_letters(base)}{tag}(?:@|%40|\uff20){_letters(domain)}"
     after = rf"(?![{word_letters()}\-])"
     # Somebody else's address may end like this one: mary.ann@ is not ann@. In a link, %3C may come before.
     return [
@@ -106,22 +107,25 @@ def _dialled(digits: str) -> str:
     return _GAP.join(_alternatives(digit) for digit in digits)
 
 
-def _letters(folded: str) -> str:
-    """Every spelling of a folded text."""
+def _letters(text: str) -> str:
+    """Every spelling of a text."""
+    # Where the text's own characters begin, folded: what a character stands for is not taken apart.
+    seams = set(accumulate(len(fold(letter)) for letter in text))
     parts = []
-    for piece in re.split(r"(\s+)", folded):
-        if piece.isspace():
+    for piece in re.finditer(r"\s+|\S+", fold(text)):
+        if piece[0].isspace():
             parts.append(_BLANK)
         else:
-            parts += [_segment(each) for each in _segments(piece)]
+            parts += [_segment(each) for each in _segments(piece[0], {at - piece.start() for at in seams})]
     return "".join(parts)
 
 
-def _segments(folded: str) -> Iterator[str]:
-    """Pieces that no character stands across."""
+def _segments(folded: str, seams: set[int]) -> Iterator[str]:
+    """Pieces that no character stands across, or, where many may, short ones that end at a seam."""
     start = end = 0
     for at in range(len(folded)):
-        if (at >= end or at - start >= _SEGMENT) and at > start:
+        long = at - start >= (_SEGMENT if at in seams else 2 * _SEGMENT)
+        if (at >= end or long) and at > start:
             yield folded[start:at]
             start = at
         reach = next(
