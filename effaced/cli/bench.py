@@ -153,11 +153,13 @@ def bulk(rows: int, batch_rows: int, url: str | None, as_json: bool) -> None:
 
 @bench.command("plan")
 @click.option("--tables", default=300, show_default=True, type=click.IntRange(1, 5_000))
+@click.option("--simple", is_flag=True, help="Tables whose rows all simply go, not some of everything.")
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1, 100))
 @_common
-def plan(tables: int, rounds: int, url: str | None, as_json: bool) -> None:
+def plan(tables: int, simple: bool, rounds: int, url: str | None, as_json: bool) -> None:
     """Checking a data map of many tables and making its statements."""
-    _show(bench_plan(tables=tables, rounds=rounds, url=url, progress=_progress("plan")), as_json)
+    report = bench_plan(tables=tables, simple=simple, rounds=rounds, url=url, progress=_progress("plan"))
+    _show(report, as_json)
 
 
 @bench.command("claim")

@@ -139,7 +139,7 @@ def test_claim_compares_a_crowd_with_an_empty_table(fresh_postgres_url: str) -> 
 def test_plan_takes_a_map_with_some_of_everything(fresh_postgres_url: str) -> None:
     report = run("plan", "--tables", "25", "--rounds", "1", url=fresh_postgres_url)
     assert (report["n"], report["unit"]) == (25, "ms")
-    assert report["map_p50"] > 0
+    assert min(report["map_p50"], report["check_p50"]) > 0
     assert tables(fresh_postgres_url) == ["effaced_alembic_version"], "it leaves nothing behind"
 
 
