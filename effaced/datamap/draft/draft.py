@@ -12,10 +12,11 @@ from effaced.datamap.draft.find_fates import can_forget, find_fates
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
-from effaced.datamap.draft.find_roles import find_by_email, find_roles
+from effaced.datamap.draft.find_roles import find_by_email, find_roles, holds_email, is_email
 from effaced.datamap.draft.guess_columns import Guesser
-from effaced.datamap.draft.names import concept_of, pieces, pointer, system_of
-from effaced.datamap.draft.samples import ROWS, Samples, shape
+from effaced.datamap.draft.look import json_rules
+from effaced.datamap.draft.names import concept_in, is_one_of, pieces, pointer, system_of
+from effaced.datamap.draft.samples import ROWS, Samples, mentions_email, shape
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
 from effaced.datamap.draft.surrogates import surrogate_for
 from effaced.datamap.draft.write_draft import Page, write
@@ -52,19 +53,19 @@ def draft_map(
         raise ConfigurationError("The database has no tables to draft a map from.")
     samples = Samples(connection, schema, sample_rows)
     pointers = find_pointers(schema, samples)
-    people, others = find_people(schema, pointers, subjects)
+    people, others = find_people(schema, samples, pointers, subjects)
     if not people:
         hint = f" Closest: {'; '.join(others)}." if others else ""
         raise ConfigurationError(
             f"No table looks like one with a row per person.{hint} Name it with --subject."
         )
     pointers += find_roles(schema, samples, people, pointers)
-    sketch = Sketch(schema, people, others)
-    find_owners(sketch, pointers, samples)
+    sketch = Sketch(schema, people, others, pointers)
+    find_owners(sketch, samples)
     by_email = list(find_by_email(schema, samples, people, sketch.links))
     if by_email:
-        sketch = Sketch(schema, people, others)
-        find_owners(sketch, [*pointers, *by_email], samples)
+        sketch = Sketch(schema, people, others, [*pointers, *by_email])
+        find_owners(sketch, samples)
     find_fates(sketch)
     page = _page(sketch, samples, tuple(schemas))
     return Draft(
@@ -112,7 +113,7 @@ def _mentions(sketch: Sketch, name: str) -> list[tuple[Edge, Mapping[str, Rule]]
             rules[column] = Rule("{anonymise: null}", edge.reason)
         for column in _copies(sketch, edge) if sketch.person(edge.to) and name not in sketch.records else ():
             live = table.columns[column]
-            yaml = surrogate_for(table, live, concept_of(column, live.family))
+            yaml = surrogate_for(table, live, concept_in(table, live))
             if yaml:
                 rules[column] = Rule(yaml, "a copy")
         if rules:
@@ -143,7 +144,8 @@ def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[st
         pointing = sketch.mentions.get(name, [])
         doubtful = [edge for edge in pointing if edge.doubt]
         if found:
-            undecided[name] = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
+            said = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
+            undecided[name] = f"{said}; {_way_out(sketch, samples, table)}"
         elif doubtful:
             columns = ", ".join(f"{edge.columns[0]} ({edge.reason})" for edge in doubtful)
             undecided[name] = f"{columns} may point at people, but {doubtful[0].doubt}"
@@ -155,20 +157,44 @@ def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[st
     return undecided, not_personal
 
 
+def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
+    """What to decide about a table that leads to nobody."""
+    mine = next((each for each in table.columns.values() if holds_email(samples, table, each)), None)
+    for person in sketch.people if mine else ():
+        target = sketch.schema.tables[person.table]
+        other = next((each for each in target.columns.values() if is_email(target, each)), None)
+        if mine and other and target.determines([other.name]):
+            link = f"{{to: {target.name}, on: {{{mine.name}: {other.name}}}}}"
+            return f"if {mine.name} can be the address of one of {target.name}, link it: {link}"
+        if mine and other:
+            return (
+                f"{mine.name} may be the address of one of {target.name}, but no link can go by"
+                f" {target.name}.{other.name} unless it is unique"
+            )
+    if is_one_of(table.name, words.ORGANISATIONS):
+        return "not_personal if it is about organisations and nobody in them"
+    if any(concept == "browser or device" for concept in telling(table).values()):
+        return "not_personal if its rows are gone after some days anyway, else say whose they are"
+    return "say whose rows they are, or that they are nobody's"
+
+
 def _looks_personal(samples: Samples, table: LiveTable) -> list[str]:
     """By names, or by values of an unmistakable form."""
-    seen = [
-        column.name
-        for column in table.columns.values()
-        if column.family == "text" and shape(samples.values(table.name, column.name)) is not None
-    ]
+    seen = []
+    for column in table.columns.values():
+        values = samples.values(table.name, column.name)
+        if (column.family == "text" and (shape(values) is not None or mentions_email(values))) or (
+            column.family == "json" and json_rules(values)[0]
+        ):
+            seen.append(column.name)
     return list(dict.fromkeys([*telling(table), *seen]))
 
 
 def _identifiers(sketch: Sketch, person: Person) -> dict[str, str]:
     found: dict[str, str] = {}
-    for column in sketch.schema.tables[person.table].columns.values():
-        concept = concept_of(column.name, column.family)
+    table = sketch.schema.tables[person.table]
+    for column in table.columns.values():
+        concept = concept_in(table, column)
         kind = _KNOWN_BY.get(concept.word) if concept else None
         if kind and kind not in found and column.family in ("text", "number") and not column.generated:
             found[kind] = column.name

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.names import (
-    concept_of,
+    concept_in,
     is_one_of,
     names_person,
+    pieces,
 )
 from effaced.datamap.draft.roles import role
 from effaced.datamap.draft.samples import Samples
@@ -23,13 +24,13 @@ _ABOUT_SOMEBODY = {
 }  # fmt: skip
 
 
-def find_owners(sketch: Sketch, edges: Iterable[Edge], samples: Samples) -> None:
+def find_owners(sketch: Sketch, samples: Samples) -> None:
     """Fill in links, sources and mentions: from the people outwards, customers before staff."""
     known: dict[str, list[Edge]] = {name: [] for name in sketch.schema.tables}
-    for edge in dict.fromkeys(edges):
+    for edge in dict.fromkeys(sketch.pointers):
         known[edge.table].append(edge)
     every = [edge for found in known.values() for edge in found]
-    shared = _shared(sketch, known)
+    shared, joint = _shared(sketch, known)
     for staff in (False, True):
         of_customers = set(sketch.links)
         reached = {person.table for person in sketch.people if person.staff is staff}
@@ -43,7 +44,7 @@ def find_owners(sketch: Sketch, edges: Iterable[Edge], samples: Samples) -> None
                 continue
             # What people's rows point at comes after all that points at them.
             for edge in every:
-                if edge.table in reached and _is_source(sketch, edge, known, shared):
+                if edge.table in reached and _is_source(sketch, edge, known, shared, joint):
                     _add(sketch.sources, edge.to, edge)
                     reached.add(edge.to)
             if reached == before:
@@ -103,7 +104,7 @@ def telling(table: LiveTable) -> dict[str, str]:
     """The columns that say something about a person, with what it is."""
     found = {}
     for column in table.columns.values():
-        concept = concept_of(column.name, column.family)
+        concept = concept_in(table, column)
         if concept is None:
             continue
         if concept.word in _ABOUT_SOMEBODY | {"street"} or (
@@ -114,7 +115,7 @@ def telling(table: LiveTable) -> dict[str, str]:
 
 
 def _words_of(table: LiveTable) -> set[str]:
-    concepts = (concept_of(column.name, column.family) for column in table.columns.values())
+    concepts = (concept_in(table, column) for column in table.columns.values())
     return {concept.word for concept in concepts if concept}
 
 
@@ -136,28 +137,61 @@ def _is_home(table: LiveTable) -> bool:
     return len(_words_of(table) & _AT_HOME) >= 2
 
 
-def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str]) -> bool:
+def _is_source(
+    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str], joint: Mapping[str, str]
+) -> bool:
     """Rows the person points at are theirs, if they are private and know no owner of their own."""
     if edge.to in sketch.links or sketch.person(edge.to) or edge.to == edge.table or edge.where:
         return False
+    if joint.get(edge.table) == edge.to:
+        # A booking of several guests, an account of several holders: gone with the last of them.
+        return is_one_of(edge.to, words.FINANCIAL) or "bank" in _words_of(sketch.schema.tables[edge.to])
     own = [each for each in known[edge.to] if sketch.person(each.to) and role(each) in ("", "owning")]
     if (edge.to in shared and not _is_home(sketch.schema.tables[edge.to])) or own:
         return False
     return is_private(sketch.schema.tables[edge.to])
 
 
-def _shared(sketch: Sketch, known: dict[str, list[Edge]]) -> set[str]:
-    """Tables whose rows are several people's: organisations, and what a join table ties people to."""
+def _shared(sketch: Sketch, known: dict[str, list[Edge]]) -> tuple[set[str], dict[str, str]]:
+    """Tables whose rows are several people's: organisations, and what a join table ties people to; and
+    which join table ties them to what."""
+    people = {person.table for person in sketch.people}
+    # Students that are persons: the same key.
+    people |= {
+        edge.table
+        for edges in known.values()
+        for edge in edges
+        if edge.to in people and set(key_of(sketch.schema.tables[edge.table])) == set(edge.columns)
+    }
     found = {name for name in sketch.schema.tables if is_one_of(name, words.ORGANISATIONS)}
-    for name, table in sketch.schema.tables.items():
-        ends = [edge for edge in known[name] if len(edge.on) == 1 and not edge.where]
-        people = [edge for edge in ends if sketch.person(edge.to)]
-        others = [edge for edge in ends if not sketch.person(edge.to) and edge.to != name]
-        if len(people) == 1 and len(others) == 1:
-            pair = {people[0].columns[0], others[0].columns[0]}
-            if any(unique.columns == pair for unique in table.uniques):
-                found.add(others[0].to)
-    return found - {person.table for person in sketch.people}
+    joint = {name: to for name in known if (to := _joined(sketch, known[name], people))}
+    for name, joined in joint.items():
+        found.discard(name)
+        # What somebody has written is theirs, however many others like it.
+        if not any(_writes(sketch, edge) for edge in known[joined] if edge.to in people):
+            found.add(joined)
+    return found - people, joint
+
+
+def _joined(sketch: Sketch, edges: list[Edge], people: set[str]) -> str | None:
+    """What the rows of a join table tie people to, each pair once."""
+    plain = list({edge.columns: edge for edge in edges if not edge.where}.values())
+    ends = [edge for edge in plain if edge.to in people]
+    others = [edge for edge in plain if edge.to not in people and edge.to != edge.table]
+    if len(ends) != 1 or len(others) != 1:
+        return None
+    pair = {*ends[0].columns, *others[0].columns}
+    table = sketch.schema.tables[others[0].table]
+    return others[0].to if any(unique.columns == pair for unique in table.uniques) else None
+
+
+def _writes(sketch: Sketch, edge: Edge) -> bool:
+    said = role(edge)
+    return (
+        not sketch.nullable(edge)
+        and (said == "" or said == "owning")
+        and "owner" not in pieces(edge.columns[0])
+    )
 
 
 def _trees(sketch: Sketch, known: list[Edge], samples: Samples) -> None:

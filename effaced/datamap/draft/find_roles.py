@@ -11,7 +11,7 @@ from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.find_pointers import SURE, comparable, judged
 from effaced.datamap.draft.names import (
-    concept_of,
+    concept_in,
     is_one_of,
     pieces,
     pointer,
@@ -19,7 +19,7 @@ from effaced.datamap.draft.names import (
     system_of,
     table_words,
 )
-from effaced.datamap.draft.samples import Samples
+from effaced.datamap.draft.samples import Samples, shape
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
@@ -70,7 +70,8 @@ def _by_role(
         if len(person.key) != 1:
             continue
         other = target.columns[person.key[0]]
-        if comparable(column, other):
+        # A text without an ending is more likely a name.
+        if comparable(column, other) or (said.ending and column.family == "text") or role == "whodunnit":
             reason = f"'{role or said.stem[-1]}' names a person"
             edges.append(judged(samples, table, column, target, other, reason, guessed=True))
     return min((edge for edge in edges if edge), key=lambda edge: bool(edge.doubt), default=None)
@@ -79,26 +80,30 @@ def _by_role(
 def _by_ending(
     schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
 ) -> Edge | None:
-    """A word like `followed`, and values that are all keys of people: worth a look, no more."""
+    """A word like `followed`, or a key's own name at the end, and values that are all keys of people."""
     said = pointer(column.name)
-    if said is None or said.ending != "id" or not said.stem or not said.stem[-1].endswith(words.ROLE_ENDINGS):
+    if said is None or not said.ending or not said.stem or said.ending in ("by", "to"):
         return None
     for person in people:
         target = schema.tables[person.table]
-        if len(person.key) == 1 and comparable(column, target.columns[person.key[0]]):
-            edge = judged(
-                samples, table, column, target, target.columns[person.key[0]], "a word for a person"
-            )
-            share = samples.share(table.name, target.name, ((column.name, person.key[0]),))
-            if edge and not edge.doubt and share and share.of >= 3:
-                return replace(edge, doubt="only the ending of the name and its values say so")
+        if len(person.key) != 1 or not comparable(column, target.columns[person.key[0]]):
+            continue
+        like_key = pieces(person.key[0]) == (said.ending,) and said.ending != "id"
+        if not like_key and not (said.ending == "id" and said.stem[-1].endswith(words.ROLE_ENDINGS)):
+            continue
+        reason = f"ends like {target.name}.{person.key[0]}" if like_key else "a word for a person"
+        edge = judged(samples, table, column, target, target.columns[person.key[0]], reason)
+        share = samples.share(table.name, target.name, ((column.name, person.key[0]),))
+        if edge and not edge.doubt and share and (share.of >= 3 or like_key):
+            return replace(edge, doubt="only the ending of the name and its values say so")
     return None
 
 
 def find_by_email(
     schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
 ) -> Iterator[Edge]:
-    """Rows that know the person by the e-mail address alone: newsletters, orders of guests."""
+    """Rows that know the person by the e-mail address alone: newsletters, orders of guests, sent mail."""
+    targets = list(_with_own_email(schema, people, reached))
     for table in schema.tables.values():
         own = reached.get(table.name, [])
         needed = all(
@@ -106,14 +111,26 @@ def find_by_email(
         )
         if table.name in {each.table for each in people} or (own and needed):
             continue
-        mine = next((each for each in table.columns.values() if _is_email(each)), None)
-        for person in people if mine else ():
-            target = schema.tables[person.table]
-            for other in target.columns.values():
-                if _is_email(other) and mine and target.determines([other.name]) and comparable(mine, other):
-                    edge = _email_edge(samples, table, mine, target, other)
-                    if edge:
-                        yield edge
+        for mine in table.columns.values():
+            if holds_email(samples, table, mine):
+                edges = [
+                    _email_edge(samples, table, mine, target, other)
+                    for target, other in targets
+                    if target is not table and comparable(mine, other)
+                ]
+                yield from [edge for edge in edges if edge][:1]
+
+
+def _with_own_email(
+    schema: LiveSchema, people: list[Person], reached: dict[str, list[Edge]]
+) -> Iterator[tuple[LiveTable, LiveColumn]]:
+    """Where an address leads to one person: people's own rows first, then lists of their addresses."""
+    first = [each.table for each in people]
+    for name in [*first, *(name for name, edges in reached.items() if any(e.to in first for e in edges))]:
+        table = schema.tables[name]
+        for column in table.columns.values():
+            if is_email(table, column) and table.determines([column.name]):
+                yield table, column
 
 
 def _email_edge(
@@ -129,9 +146,16 @@ def _email_edge(
     return Edge(table.name, target.name, on, f"the same e-mail address as in {target.name}, {share}")
 
 
-def _is_email(column: LiveColumn) -> bool:
-    concept = concept_of(column.name, column.family)
+def is_email(table: LiveTable, column: LiveColumn) -> bool:
+    concept = concept_in(table, column)
     return concept is not None and concept.word == "email"
+
+
+def holds_email(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
+    """By its name, or by its values: recipient, identifier, to_address."""
+    if column.family != "text":
+        return False
+    return is_email(table, column) or shape(samples.values(table.name, column.name)) == "email"
 
 
 # --- owner_type and owner_id -------------------------------------------------------------------------

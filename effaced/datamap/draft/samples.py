@@ -25,7 +25,10 @@ _TEXT, _DOCUMENT = 400, 20_000
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]{2,}")
 _PHONE = re.compile(r"(?=(?:\D*\d){7,15}\D*$)[+0(][\d\s()/.\-]{6,}")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9 ]{11,30}")
+_MADE_UP = re.compile(r"[A-Za-z0-9_\-]{16,64}")
 _ALIKE = 0.8
+# What stands for nobody where NULL is not used.
+_NOTHING = (None, 0, "", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,9 @@ class Samples:
         wanted = set()
         for row in self.rows(table):
             cells = tuple(row.get(own) for own, _ in on)
-            if None not in cells and all(row.get(name) == value for name, value in (where or {}).items()):
+            if not any(cell in _NOTHING for cell in cells) and all(
+                row.get(name) == value for name, value in (where or {}).items()
+            ):
                 wanted.add(cells)
         if not wanted:
             return None
@@ -152,6 +157,17 @@ def shape(values: Sequence[Any]) -> str | None:
         if sum(1 for each in texts if fits(each)) >= _ALIKE * len(texts):
             return word
     return None
+
+
+def mentions_email(values: Sequence[Any]) -> bool:
+    """Whether an e-mail address stands somewhere in these texts."""
+    return any(isinstance(value, str) and _EMAIL.search(value) for value in values)
+
+
+def is_random(values: Sequence[Any]) -> bool:
+    """Whether these are ids that a machine made up: UUIDs, cuids, hashes."""
+    texts = [value for value in values if isinstance(value, str)]
+    return bool(texts) and all(_MADE_UP.fullmatch(each) and re.search(r"\d", each) for each in texts)
 
 
 def is_prose(values: Sequence[Any]) -> bool:

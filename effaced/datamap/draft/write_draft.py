@@ -53,8 +53,7 @@ def write(page: Page) -> str:
     if page.undecided:
         lines += ["", *_remark(_UNDECIDED), "review:"]
         for name, doubt in page.undecided.items():
-            lines += [f"  {quoted(name)}: >-", *(f"    {line}" for line in wrap(f"{doubt};", _WIDTH - 4))]
-            lines += ["    suggestion: not_personal"]
+            lines += [f"  {quoted(name)}: >-", *(f"    {line}" for line in wrap(doubt, _WIDTH - 4))]
     if page.not_personal:
         lines += ["", "not_personal:"]
         lines += [_commented(f"  - {quoted(name)}", why) for name, why in page.not_personal.items()]
@@ -168,7 +167,8 @@ def _column(table: str, column: str, rule: Rule, anchors: dict[str, str]) -> Ite
         if rule.doubt in anchors:
             yield _commented(f"{name} *{anchors[rule.doubt]}", rule.reason)
             return
-        anchors[rule.doubt] = "keep_" + re.sub(r"\W+", "_", table, flags=re.ASCII)
+        more = f"_{len(anchors) + 1}" if anchors else ""
+        anchors[rule.doubt] = "keep_" + re.sub(r"\W+", "_", table, flags=re.ASCII) + more
         anchor = f" &{anchors[rule.doubt]}"
     yield _commented(f"{name}{anchor}", rule.reason)
     yield from _review(rule.doubt, rule.yaml)
@@ -182,8 +182,8 @@ def _review(doubt: str, suggestion: str) -> Iterator[str]:
 
 
 def _is_shared(rule: Rule) -> bool:
-    """One decision for all columns of a record: the law that keeps it."""
-    return rule.doubt.startswith("no basis is known")
+    """One decision for all columns of a record, the law that keeps it; and one for all of a key."""
+    return rule.doubt.startswith(("no basis is known", "rows that stay may go by"))
 
 
 def _remark(text: str, indent: str = "") -> list[str]:
