@@ -178,7 +178,8 @@ CONCEPTS: tuple[Concept, ...] = (
         at, on, date, time, datum, fecha, timestamp, created, updated, deleted, modified, since, until,
         from, to, von, bis, am, year, month, expires, last login, last seen, joined, day, uhrzeit, start,
         end, zeit, due, registered, annee, jour, heure, anno, giorno, fec, data, ano, horodatage, issued,
-        expiry
+        expiry, arrival, departure, arrived, opened, hired, check in, check out, termin, llegada, salida,
+        arrivee, ouverture, beginn, ende
         """, frozenset({"date", "date and time", "number", "text", "time"}), tells=False),
     _row("state", "a state or setting", """;
         status, state, type, kind, active, enabled, locale, language, languages, lang, sprache, currency,

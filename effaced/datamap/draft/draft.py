@@ -159,6 +159,8 @@ def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[st
 
 def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
     """What to decide about a table that leads to nobody."""
+    if is_one_of(table.name, words.ORGANISATIONS):
+        return "not_personal if it is about organisations and nobody in them"
     mine = next((each for each in table.columns.values() if holds_email(samples, table, each)), None)
     for person in sketch.people if mine else ():
         target = sketch.schema.tables[person.table]
@@ -171,8 +173,6 @@ def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
                 f"{mine.name} may be the address of one of {target.name}, but no link can go by"
                 f" {target.name}.{other.name} unless it is unique"
             )
-    if is_one_of(table.name, words.ORGANISATIONS):
-        return "not_personal if it is about organisations and nobody in them"
     if any(concept == "browser or device" for concept in telling(table).values()):
         return "not_personal if its rows are gone after some days anyway, else say whose they are"
     return "say whose rows they are, or that they are nobody's"

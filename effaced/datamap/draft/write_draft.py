@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
@@ -125,9 +126,11 @@ def _table(page: Page, name: str) -> Iterator[str]:
             columns = ", ".join(f"{quoted(column)}: {rule.yaml}" for column, rule in rules.items())
             yield _commented(f"      - {_link(edge, 'to')[:-1]}, columns: {{{columns}}}}}", edge.reason)
     yield "    columns:"
+    rules = page.rules[name]
+    times = Counter(rule.doubt for rule in rules.values() if _is_shared(rule))
     anchors: dict[str, str] = {}
-    for column, rule in page.rules[name].items():
-        yield from _column(name, column, rule, anchors)
+    for column, rule in rules.items():
+        yield from _column(name, column, rule, anchors, shared=times[rule.doubt] > 1)
 
 
 def _links(page: Page, name: str) -> Iterator[str]:
@@ -157,13 +160,13 @@ def _pairs(pairs: Iterable[tuple[str, str | int]]) -> str:
     return ", ".join(f"{quoted(one)}: {quoted(other)}" for one, other in pairs)
 
 
-def _column(table: str, column: str, rule: Rule, anchors: dict[str, str]) -> Iterator[str]:
+def _column(table: str, column: str, rule: Rule, anchors: dict[str, str], *, shared: bool) -> Iterator[str]:
     name = f"      {quoted(column)}:"
     if not rule.doubt:
         yield _commented(f"{name} {rule.yaml}", rule.reason)
         return
     anchor = ""
-    if _is_shared(rule):
+    if shared:
         if rule.doubt in anchors:
             yield _commented(f"{name} *{anchors[rule.doubt]}", rule.reason)
             return
