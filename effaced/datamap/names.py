@@ -10,12 +10,12 @@ from functools import cache
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import CONCEPTS
-from effaced.datamap.draft.names import names_person, pieces, singular
+from effaced.datamap.draft.names import names_person, pieces, singular, spelled
 
 
 def column_sounds_like(name: str) -> str | None:
     """What about a person a column of that name most likely holds; None if the name does not tell."""
-    found = pieces(name)
+    found = spelled(name)
     while len(found) > 1 and found[-1] in words.HARMLESS:
         found = found[:-1]
     for phrase, label in _phrases():

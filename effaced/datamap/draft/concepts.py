@@ -45,7 +45,7 @@ CONCEPTS: tuple[Concept, ...] = (
     _row("email", "e-mail address", """
         email, e mail, mail address, email address, courriel, correo, correo electronico, mailadresse,
         emailadresse, mail adresse, e mail adresse, indirizzo email, adres email, emailadres, posta
-        elettronica; mail, eml
+        elettronica; mail
         """, TEXT),
     _row("phone", "phone number", """
         phone, phone number, phone no, telephone, mobile number, cell phone, fax, msisdn, telefon,
@@ -91,9 +91,9 @@ CONCEPTS: tuple[Concept, ...] = (
     _row("street", "address", """
         street, street address, house number, postal address, billing address, shipping address, home
         address, strasse, hausnummer, anschrift, wohnort, domicilio, indirizzo, ulica, straat, huisnummer,
-        nr domu; address, address line, addr, house no, rue, adresse, calle, direccion, domicile, line 1,
-        line 2, address 1, address 2, zusatz, address line 1, address line 2, str, hausnr, via, adres,
-        endereco, direccion envio
+        nr domu; address, address line, house no, rue, adresse, calle, direccion, domicile, line 1, line 2,
+        address 1, address 2, zusatz, address line 1, address line 2, str, hausnr, via, adres, endereco,
+        direccion envio
         """, frozenset({"json", "text"})),
     _row("city", "town", """;
         city, town, ort, stadt, ville, ciudad, locality, poblacion, municipio, citta, comune, miasto,
@@ -108,8 +108,8 @@ CONCEPTS: tuple[Concept, ...] = (
         paese
         """, tells=False),
     _row("ip", "IP address", """
-        ip, ip address, ip addr, remote addr, client ip, remote ip, adresse ip, direccion ip, indirizzo ip;
-        ipv4, ipv6, sign in ip
+        ip, ip address, remote address, client ip, remote ip, adresse ip, direccion ip, indirizzo ip; ipv4,
+        ipv6, sign in ip
         """),
     _row("device", "browser or device", """
         user agent, useragent, device id, fingerprint, advertising id, mac address; cookie, cookie id,

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from effaced.datamap.draft import words
+from effaced.datamap.draft.elsewhere import find_elsewhere
 from effaced.datamap.draft.find_fates import can_forget, find_fates
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
-from effaced.datamap.draft.find_roles import find_by_email, find_roles, holds_email, is_email
+from effaced.datamap.draft.find_roles import find_by_email, find_roles, holds_email
 from effaced.datamap.draft.guess_columns import Guesser
 from effaced.datamap.draft.look import json_rules
 from effaced.datamap.draft.names import concept_in, is_one_of, pieces, pointer, system_of
@@ -36,6 +37,8 @@ class Draft:
     linked: int
     not_personal: int
     reviews: int
+    unread: tuple[str, ...] = ()
+    """Tables of which no row could be read."""
 
 
 def draft_map(
@@ -46,18 +49,18 @@ def draft_map(
     sample_rows: int = ROWS,
 ) -> Draft:
     """A first map of this database. Reads the schema and at most `sample_rows` rows of each table."""
-    if schemas and connection.dialect.name == "sqlite":
-        raise ConfigurationError("--schema: SQLite has no schemas; leave it out.")
+    elsewhere = find_elsewhere(connection, schemas)
+    more = f" There are tables in {', '.join(elsewhere)}: name them with --schema." if elsewhere else ""
     schema = read_schema(connection, schemas)
     if not schema.tables:
-        raise ConfigurationError("The database has no tables to draft a map from.")
+        raise ConfigurationError(f"The database has no tables to draft a map from.{more}")
     samples = Samples(connection, schema, sample_rows)
     pointers = find_pointers(schema, samples)
     people, others = find_people(schema, samples, pointers, subjects)
     if not people:
         hint = f" Closest: {'; '.join(others)}." if others else ""
         raise ConfigurationError(
-            f"No table looks like one with a row per person.{hint} Name it with --subject."
+            f"No table looks like one with a row per person.{hint} Name it with --subject.{more}"
         )
     pointers += find_roles(schema, samples, people, pointers)
     sketch = Sketch(schema, people, others, pointers)
@@ -67,7 +70,7 @@ def draft_map(
         sketch = Sketch(schema, people, others, [*pointers, *by_email])
         find_owners(sketch, samples)
     find_fates(sketch)
-    page = _page(sketch, samples, tuple(schemas))
+    page = _page(sketch, samples, tuple(schemas), elsewhere)
     return Draft(
         write(page),
         tuple(person.table for person in people),
@@ -75,10 +78,11 @@ def draft_map(
         len(sketch.personal),
         len(page.not_personal),
         page.reviews,
+        tuple(page.unread),
     )
 
 
-def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...]) -> Page:
+def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...], elsewhere: list[str]) -> Page:
     guesser = Guesser(sketch, samples)
     mentions = {name: found for name in sketch.mentions if (found := _mentions(sketch, name))}
     order = [person.table for person in sketch.people]
@@ -99,6 +103,8 @@ def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...]) -> Page:
         mentions,
         undecided,
         not_personal,
+        elsewhere,
+        sorted(samples.unread),
     )
 
 
@@ -164,7 +170,7 @@ def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
     mine = next((each for each in table.columns.values() if holds_email(samples, table, each)), None)
     for person in sketch.people if mine else ():
         target = sketch.schema.tables[person.table]
-        other = next((each for each in target.columns.values() if is_email(target, each)), None)
+        other = next((each for each in target.columns.values() if holds_email(samples, target, each)), None)
         if mine and other and target.determines([other.name]):
             link = f"{{to: {target.name}, on: {{{mine.name}: {other.name}}}}}"
             return f"if {mine.name} can be the address of one of {target.name}, link it: {link}"

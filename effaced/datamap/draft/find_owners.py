@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
+from effaced.datamap.draft.find_shared import Shared, find_shared
 from effaced.datamap.draft.names import (
     concept_in,
     is_one_of,
     names_person,
-    pieces,
 )
 from effaced.datamap.draft.roles import role
 from effaced.datamap.draft.samples import Samples
@@ -30,7 +28,7 @@ def find_owners(sketch: Sketch, samples: Samples) -> None:
     for edge in dict.fromkeys(sketch.pointers):
         known[edge.table].append(edge)
     every = [edge for found in known.values() for edge in found]
-    shared, joint = _shared(sketch, known)
+    shared = find_shared(sketch, known)
     for staff in (False, True):
         of_customers = set(sketch.links)
         reached = {person.table for person in sketch.people if person.staff is staff}
@@ -44,7 +42,7 @@ def find_owners(sketch: Sketch, samples: Samples) -> None:
                 continue
             # What people's rows point at comes after all that points at them.
             for edge in every:
-                if edge.table in reached and _is_source(sketch, edge, known, shared, joint):
+                if edge.table in reached and _is_source(sketch, edge, known, shared):
                     _add(sketch.sources, edge.to, edge)
                     reached.add(edge.to)
             if reached == before:
@@ -62,27 +60,35 @@ def _add(places: dict[str, list[Edge]], table: str, edge: Edge) -> None:
 
 
 def _way(
-    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str], of_customers: set[str]
+    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: Shared, of_customers: set[str]
 ) -> Way:
     """What the pointer means for the row that has it."""
     person = sketch.person(edge.to)
-    if edge.table == edge.to or sketch.person(edge.table) or edge.table in shared:
+    if edge.table == edge.to or sketch.person(edge.table) or edge.table in shared.tables:
         return Way.MENTIONS
     said = role(edge)
-    if person is None:
+    if edge.to not in shared.selves or edge.table in shared.selves:
         sources = sketch.sources.get(edge.to, ())
         if edge in sources or (sources and _is_home(sketch.schema.tables[edge.to])):
             return Way.FROM
         # An order's latest invoice belongs to the order, not the order to it.
         return Way.MENTIONS if said == "choosing" or edge.table in ancestors(sketch, edge.to) else Way.OWNS
-    if said in ("mentioning", "choosing") or (person.staff and edge.table in of_customers):
+    staff = person is not None and person.staff
+    if (
+        said == "mentioning"
+        and not staff
+        and set(edge.columns) < set(key_of(sketch.schema.tables[edge.table]))
+    ):
+        # Who follows, blocks or names somebody: the row says no more than that, so it goes with either.
+        return Way.OWNS
+    if said in ("mentioning", "choosing") or (staff and edge.table in of_customers):
         return Way.MENTIONS
     rivals = [each for each in known[edge.table] if each != edge]
-    owned = any(role(each) in ("", "owning") for each in rivals if sketch.person(each.to))
+    owned = any(role(each) in ("", "owning") for each in rivals if each.to in shared.selves)
     if said == "receiving":
         return Way.MENTIONS if owned else Way.OWNS
     if said == "making":
-        of_all = any(each.to in shared and not sketch.nullable(each) for each in rivals)
+        of_all = any(each.to in shared.tables and not sketch.nullable(each) for each in rivals)
         return Way.MENTIONS if owned or of_all or not tells(sketch.schema.tables[edge.table]) else Way.OWNS
     return Way.OWNS
 
@@ -137,61 +143,17 @@ def _is_home(table: LiveTable) -> bool:
     return len(_words_of(table) & _AT_HOME) >= 2
 
 
-def _is_source(
-    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str], joint: Mapping[str, str]
-) -> bool:
+def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: Shared) -> bool:
     """Rows the person points at are theirs, if they are private and know no owner of their own."""
     if edge.to in sketch.links or sketch.person(edge.to) or edge.to == edge.table or edge.where:
         return False
-    if joint.get(edge.table) == edge.to:
+    if shared.joint.get(edge.table) == edge.to:
         # A booking of several guests, an account of several holders: gone with the last of them.
         return is_one_of(edge.to, words.FINANCIAL) or "bank" in _words_of(sketch.schema.tables[edge.to])
     own = [each for each in known[edge.to] if sketch.person(each.to) and role(each) in ("", "owning")]
-    if (edge.to in shared and not _is_home(sketch.schema.tables[edge.to])) or own:
+    if (edge.to in shared.tables and not _is_home(sketch.schema.tables[edge.to])) or own:
         return False
     return is_private(sketch.schema.tables[edge.to])
-
-
-def _shared(sketch: Sketch, known: dict[str, list[Edge]]) -> tuple[set[str], dict[str, str]]:
-    """Tables whose rows are several people's: organisations, and what a join table ties people to; and
-    which join table ties them to what."""
-    people = {person.table for person in sketch.people}
-    # Students that are persons: the same key.
-    people |= {
-        edge.table
-        for edges in known.values()
-        for edge in edges
-        if edge.to in people and set(key_of(sketch.schema.tables[edge.table])) == set(edge.columns)
-    }
-    found = {name for name in sketch.schema.tables if is_one_of(name, words.ORGANISATIONS)}
-    joint = {name: to for name in known if (to := _joined(sketch, known[name], people))}
-    for name, joined in joint.items():
-        found.discard(name)
-        # What somebody has written is theirs, however many others like it.
-        if not any(_writes(sketch, edge) for edge in known[joined] if edge.to in people):
-            found.add(joined)
-    return found - people, joint
-
-
-def _joined(sketch: Sketch, edges: list[Edge], people: set[str]) -> str | None:
-    """What the rows of a join table tie people to, each pair once."""
-    plain = list({edge.columns: edge for edge in edges if not edge.where}.values())
-    ends = [edge for edge in plain if edge.to in people]
-    others = [edge for edge in plain if edge.to not in people and edge.to != edge.table]
-    if len(ends) != 1 or len(others) != 1:
-        return None
-    pair = {*ends[0].columns, *others[0].columns}
-    table = sketch.schema.tables[others[0].table]
-    return others[0].to if any(unique.columns == pair for unique in table.uniques) else None
-
-
-def _writes(sketch: Sketch, edge: Edge) -> bool:
-    said = role(edge)
-    return (
-        not sketch.nullable(edge)
-        and (said == "" or said == "owning")
-        and "owner" not in pieces(edge.columns[0])
-    )
 
 
 def _trees(sketch: Sketch, known: list[Edge], samples: Samples) -> None:

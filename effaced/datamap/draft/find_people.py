@@ -122,8 +122,11 @@ def _candidate(samples: Samples, table: LiveTable, edges: list[Edge]) -> Candida
     pointing = len({edge.table for edge in edges if edge.to == table.name and edge.table != table.name})
     telling = sum(_WEIGHTS[word] for word in found)
     score = named + min(telling, 12) + min(pointing, 5)
-    if not found or (not named and telling < 8):
+    if not found:
         score = 0
+    elif not named and telling < 8:
+        # Worth naming, if nothing better is found, but not worth choosing.
+        score = min(score, _ENOUGH - 1)
     return Candidate(table, key_of(table), named, tuple(found.values()), pointing, score)
 
 

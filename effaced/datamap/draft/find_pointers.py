@@ -66,6 +66,11 @@ def _by_key(
     if own_key or len(called_so) != 1:
         return None
     [(target, name)] = called_so
+    concept = concept_in(target, target.columns[name])
+    if concept and concept.word == "number" and len(pieces(name)) == 1:
+        share = samples.share(table.name, target.name, ((column.name, name),))
+        if share is None or share.of < 3:
+            return None
     reason = f"has the name of {target.name}'s key"
     if key_of(target) == (name,):
         return judged(samples, table, column, target, target.columns[name], reason)
@@ -140,7 +145,11 @@ def _says_whose(table: LiveTable, column: LiveColumn) -> bool:
     concept = concept_in(table, column)
     if column.family not in ("text", "number", "uuid") or (concept and concept.word in _ELSEWHERE):
         return False
-    return len(pieces(column.name)) > 1 or column.name.lower() == "uid" or bool(concept and concept.tells)
+    if len(pieces(column.name)) > 1 or column.name.lower() == "uid" or (concept and concept.tells):
+        return True
+    # A card number that is called just `card`; texts like barcodes must be found there to count.
+    said = column.name.lower() not in words.POINTER_ENDINGS and len(column.name) > 3
+    return said and key_of(table) == (column.name,) and (concept is None or column.family == "text")
 
 
 def _by_composite_key(

@@ -19,7 +19,7 @@ from effaced.datamap.draft.names import (
     system_of,
     table_words,
 )
-from effaced.datamap.draft.samples import Samples, shape
+from effaced.datamap.draft.samples import Samples, is_random, shape
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
@@ -39,6 +39,7 @@ def find_roles(
         for column in table.columns.values():
             if (table.name, column.name) not in bound and column.name not in taken:
                 edge = _by_role(schema, samples, people, table, column)
+                edge = edge or _by_value(schema, samples, people, table, column)
                 found += [edge] if edge else []
     return found
 
@@ -77,6 +78,25 @@ def _by_role(
     return min((edge for edge in edges if edge), key=lambda edge: bool(edge.doubt), default=None)
 
 
+def _by_value(
+    schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
+) -> Edge | None:
+    """Made-up ids do not meet by chance: where they are people's keys, they point at people."""
+    values = [str(each) for each in samples.values(table.name, column.name)]
+    if column.family not in ("uuid", "text") or not is_random(values) or column.name in key_of(table):
+        return None
+    for person in people:
+        target = schema.tables[person.table]
+        if len(person.key) == 1 and target.columns[person.key[0]].family in ("uuid", "text"):
+            other = target.columns[person.key[0]]
+            edge = judged(
+                samples, table, column, target, other, f"holds values of {target.name}.{other.name}"
+            )
+            if edge:
+                return edge
+    return None
+
+
 def _by_ending(
     schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
 ) -> Edge | None:
@@ -103,7 +123,7 @@ def find_by_email(
     schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
 ) -> Iterator[Edge]:
     """Rows that know the person by the e-mail address alone: newsletters, orders of guests, sent mail."""
-    targets = list(_with_own_email(schema, people, reached))
+    targets = list(_with_own_email(schema, samples, people, reached))
     for table in schema.tables.values():
         own = reached.get(table.name, [])
         needed = all(
@@ -122,14 +142,14 @@ def find_by_email(
 
 
 def _with_own_email(
-    schema: LiveSchema, people: list[Person], reached: dict[str, list[Edge]]
+    schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
 ) -> Iterator[tuple[LiveTable, LiveColumn]]:
     """Where an address leads to one person: people's own rows first, then lists of their addresses."""
     first = [each.table for each in people]
     for name in [*first, *(name for name, edges in reached.items() if any(e.to in first for e in edges))]:
         table = schema.tables[name]
         for column in table.columns.values():
-            if is_email(table, column) and table.determines([column.name]):
+            if table.determines([column.name]) and holds_email(samples, table, column):
                 yield table, column
 
 
@@ -146,7 +166,7 @@ def _email_edge(
     return Edge(table.name, target.name, on, f"the same e-mail address as in {target.name}, {share}")
 
 
-def is_email(table: LiveTable, column: LiveColumn) -> bool:
+def _is_email(table: LiveTable, column: LiveColumn) -> bool:
     concept = concept_in(table, column)
     return concept is not None and concept.word == "email"
 
@@ -155,7 +175,7 @@ def holds_email(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
     """By its name, or by its values: recipient, identifier, to_address."""
     if column.family != "text":
         return False
-    return is_email(table, column) or shape(samples.values(table.name, column.name)) == "email"
+    return _is_email(table, column) or shape(samples.values(table.name, column.name)) == "email"
 
 
 # --- owner_type and owner_id -------------------------------------------------------------------------

@@ -54,6 +54,8 @@ class Samples:
         self._schema = schema
         self._limit = rows
         self._rows: dict[str, list[Mapping[str, Any]]] = {}
+        self.unread: set[str] = set()
+        """Tables that could not be read: no permission, or it took too long."""
         if rows and connection.dialect.name == "postgresql":
             connection.execute(text(f"SET LOCAL statement_timeout = {_TIMEOUT_MS}"))
 
@@ -103,7 +105,9 @@ class Samples:
         ]
         cells = [self._cell(table, name, column) for column in names]
         found = self._ask(select(*cells).limit(self._limit)) if cells else []
-        return [dict(zip(names, row, strict=True)) for row in found]
+        if found is None:
+            self.unread.add(name)
+        return [dict(zip(names, row, strict=True)) for row in found or ()]
 
     def _cell(self, table: Table, name: str, column: str) -> Any:
         family = self._schema.tables[name].columns[column].family
@@ -119,12 +123,13 @@ class Samples:
             return cast(cell, Text).label(None)
         return cast(cell, Text).label(None) if family != "array" else literal(None).label(None)
 
-    def _ask(self, query: Any) -> list[Any]:
+    def _ask(self, query: Any) -> list[Any] | None:
+        """The answer; None if there is none to be had."""
         try:
             with self._connection.begin_nested():
                 return list(self._connection.execute(query))
         except (DBAPIError, ValueError):
-            return []
+            return None
 
 
 def _as_families(cells: Iterable[Any], families: Iterable[str | None]) -> tuple[Any, ...] | None:

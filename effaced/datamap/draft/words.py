@@ -42,8 +42,8 @@ account contact profile lead prospect konto kontakt compte cuenta contacto tenan
 ORGANISATIONS = _list("""
 organisation organization org company firm team tenant workspace department branch clinic club group
 supplier vendor partner manufacturer store warehouse business institution agency household channel project
-room board hotel school shop site firma abteilung filiale lieferant gruppe verein praxis societe entreprise
-fournisseur equipe groupe empresa proveedor equipo grupo
+room board hotel school shop site venue sede firma abteilung filiale lieferant gruppe verein praxis societe
+entreprise fournisseur equipe groupe empresa proveedor equipo grupo
 """)
 
 # What stands before or after the word that counts: tbl_customer, app_user, customer_master, kunden_stamm.
@@ -114,8 +114,9 @@ POINTER_BEGINNINGS = _list("id cod codigo codice code kod num numero nro nr fk i
 # The row is the one's who is named so.
 OWNING_ROLES = _list("""
 owner author sender creator submitter poster uploader writer holder buyer payer subscriber requester
-requestor reporter applicant subject follower voter reviewer actor posted written uploaded submitted
-requested authored ordered purchased blocker liker viewer booker autor auteur autore
+requestor reporter applicant subject follower voter actor posted written uploaded submitted
+requested authored ordered purchased blocker liker viewer booker autor auteur autore absender expediteur
+remitente mittente afzender nadawca respondent
 """)
 
 # The row is somebody else's, or nobody's; it only names one who had to do with it.
@@ -129,9 +130,9 @@ operator vorgesetzter betreuer bearbeiter to cc vendedor gestor tuteur whodunnit
 instructor examiner professor handler followee mentioned guardian
 """)
 
-# The row is theirs, unless it also names the one who sent it.
+# The row is theirs, unless it also names the one who sent it, or whom it is about.
 RECEIVING_ROLES = _list(
-    "recipient receiver addressee empfaenger destinataire destinatario odbiorca ontvanger"
+    "recipient reviewer receiver addressee empfaenger destinataire destinatario odbiorca ontvanger"
 )
 
 # Who made a row may own it or not; other columns decide.

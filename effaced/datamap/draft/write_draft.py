@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -34,6 +34,10 @@ class Page:
     mentions: Mapping[str, list[tuple[Edge, Mapping[str, Rule]]]]
     undecided: Mapping[str, str]
     not_personal: Mapping[str, str]
+    elsewhere: Sequence[str] = ()
+    """Schemas with tables that were not looked at."""
+    unread: Sequence[str] = ()
+    """Tables of which no row could be read."""
 
     @property
     def reviews(self) -> int:
@@ -75,6 +79,12 @@ def _head(page: Page) -> Iterator[str]:
         " put your rule in its place. What the draft would do stands at the end of it. Read the rest as well:"
         " all of it is guessed."
     )
+    if page.unread:
+        yield from _remark(
+            f"No row could be read of {', '.join(page.unread)}: only names and types speak there."
+        )
+    if page.elsewhere:
+        yield from _remark(f"Not looked at: tables in {', '.join(page.elsewhere)}; name them with --schema.")
     yield "version: 1"
     if page.schemas:
         yield f"schemas: [{', '.join(quoted(name) for name in page.schemas)}]"
