@@ -154,7 +154,8 @@ CONCEPTS: tuple[Concept, ...] = (
         union, nationalite, nacionalidad, estado civil, situation familiale, nazionalita, parentesco
         """),
     _row("income", "income or standing", """
-        salary, gehalt; income, wage, credit score, bonitaet, lohn, salaire, salario, grade, stipendio
+        salary, gehalt; income, wage, credit score, bonitaet, lohn, salaire, salario, grade, stipendio,
+        occupation, job title, beruf, profession, profesion, professione, zawod, beroep
         """),
     _row("photo", "picture", """;
         photo, avatar, picture, foto, bild, signature, profile picture, portrait, image, unterschrift, scan
@@ -169,10 +170,9 @@ CONCEPTS: tuple[Concept, ...] = (
         note, notes, comment, comments, remark, remarks, description, body, message, text, content, bio,
         about, bemerkung, bemerkungen, notiz, notizen, kommentar, feedback, reason, memo, observaciones,
         remarques, summary, instructions, wishes, question, answer, subject line, beschreibung, transcript,
-        nachricht, anmerkung, occupation, job title, beruf, interests, hobbies, subject, details, betreff,
-        reply, excerpt, remarque, commentaire, comentario, comentarios, observacion, motivo, nota, opis,
-        uwagi, opmerking, opmerkingen, profession, profesion, professione, zawod, beroep, special requests,
-        caption
+        nachricht, anmerkung, interests, hobbies, subject, details, betreff, reply, excerpt, remarque,
+        commentaire, comentario, comentarios, observacion, motivo, nota, opis, uwagi, opmerking,
+        opmerkingen, special requests, caption
         """, TEXT),
     _row("moment", "a moment", """;
         at, on, date, time, datum, fecha, timestamp, created, updated, deleted, modified, since, until,

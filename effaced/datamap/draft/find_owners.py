@@ -83,6 +83,9 @@ def _way(
         return Way.OWNS
     if said in ("mentioning", "choosing") or (staff and edge.table in of_customers):
         return Way.MENTIONS
+    if staff and sketch.nullable(edge) and not tells(sketch.schema.tables[edge.table]):
+        # A tour can do without its driver.
+        return Way.MENTIONS
     rivals = [each for each in known[edge.table] if each != edge]
     owned = any(role(each) in ("", "owning") for each in rivals if each.to in shared.selves)
     if said == "receiving":
@@ -106,12 +109,12 @@ def tells(table: LiveTable) -> bool:
     return bool(telling(table) or _words_of(table) & {"free_text", "photo"})
 
 
-def telling(table: LiveTable) -> dict[str, str]:
+def telling(table: LiveTable, *, but: str = "") -> dict[str, str]:
     """The columns that say something about a person, with what it is."""
     found = {}
     for column in table.columns.values():
         concept = concept_in(table, column)
-        if concept is None:
+        if concept is None or concept.word == but:
             continue
         if concept.word in _ABOUT_SOMEBODY | {"street"} or (
             concept.word == "name" and names_person(column.name)
@@ -132,15 +135,16 @@ def is_private(table: LiveTable) -> bool:
     if is_one_of(table.name, words.FILES):
         return True
     found = _words_of(table)
-    return (
-        len(found & _AT_HOME) >= 2
-        or len(found & _ABOUT_SOMEBODY) >= 2
-        or bool(found & {"bank", "number_of_person"})
-    )
+    return _is_home(table) or len(found & _ABOUT_SOMEBODY) >= 2 or bool(found & {"bank", "number_of_person"})
 
 
 def _is_home(table: LiveTable) -> bool:
-    return len(_words_of(table) & _AT_HOME) >= 2
+    """An address; what has a name besides may be a place that nobody lives in."""
+    found = _words_of(table)
+    named = (
+        "name" in found and not is_one_of(table.name, words.ADDRESSES) and not telling(table, but="street")
+    )
+    return len(found & _AT_HOME) >= 2 and not named
 
 
 def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: Shared) -> bool:

@@ -86,6 +86,9 @@ def _by_key(
 
 def _by_name(schema: LiveSchema, samples: Samples, table: LiveTable, column: LiveColumn) -> Edge | None:
     said = None if system_of(column.name) else pointer(column.name)
+    bare = column.family in ("number", "uuid") and concept_in(table, column) is None
+    if said is None and bare:
+        return _by_bare_name(schema, samples, table, column)
     if said is None or not said.stem or said.ending in ("by", "to"):
         return None
     if not said.ending and column.family not in ("number", "uuid"):
@@ -114,6 +117,17 @@ def _by_name(schema: LiveSchema, samples: Samples, table: LiveTable, column: Liv
         )
         if edge is not None:
             return edge
+    return None
+
+
+def _by_bare_name(schema: LiveSchema, samples: Samples, table: LiveTable, column: LiveColumn) -> Edge | None:
+    """A number called like a table: `contact`, `booking`."""
+    called = _full(column.name)
+    for target in schema.tables.values():
+        key = key_of(target)
+        if target.name != table.name and len(key) == 1 and _alike(called, table_words(target.name)):
+            reason = f"called like {target.name}"
+            return judged(samples, table, column, target, target.columns[key[0]], reason, guessed=True)
     return None
 
 

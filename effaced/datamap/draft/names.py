@@ -226,8 +226,9 @@ def _fitting(name: tuple[str, ...]) -> Iterator[tuple[int, Concept, tuple[str, .
     for concept, phrase in last.get(name[-1], ()) if name else ():
         if name[-len(phrase) :] == phrase:
             yield 2, concept, phrase
-    for concept, phrase in joined.get(name[-1], ()) if name else ():
-        yield 2, concept, phrase
+    # nachname and NachName, gebdat and GebDat
+    for written in dict.fromkeys((name[-1], "".join(name))) if name else ():
+        yield from ((2, concept, phrase) for concept, phrase in joined.get(written, ()))
     for head in words.COMPOUND_HEADS if name else ():
         if name[-1].endswith(head):
             yield from ((2, concept, phrase) for concept, phrase in joined.get(head, ()))

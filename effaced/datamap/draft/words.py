@@ -39,11 +39,15 @@ PERHAPS_PEOPLE = _list("""
 account contact profile lead prospect konto kontakt compte cuenta contacto tenant
 """)
 
+ADDRESSES = _list("""
+address adresse adressen anschrift direccion domicilio indirizzo indirizzi adres adresy
+""")
+
 ORGANISATIONS = _list("""
 organisation organization org company firm team tenant workspace department branch clinic club group
 supplier vendor partner manufacturer store warehouse business institution agency household channel project
-room board hotel school shop site venue sede firma abteilung filiale lieferant gruppe verein praxis societe
-entreprise fournisseur equipe groupe empresa proveedor equipo grupo
+room board hotel school shop site venue sede depot facility building office station firma abteilung filiale
+lieferant gruppe verein praxis societe entreprise fournisseur equipe groupe empresa proveedor equipo grupo
 """)
 
 # What stands before or after the word that counts: tbl_customer, app_user, customer_master, kunden_stamm.
@@ -114,9 +118,9 @@ POINTER_BEGINNINGS = _list("id cod codigo codice code kod num numero nro nr fk i
 # The row is the one's who is named so.
 OWNING_ROLES = _list("""
 owner author sender creator submitter poster uploader writer holder buyer payer subscriber requester
-requestor reporter applicant subject follower voter actor posted written uploaded submitted
-requested authored ordered purchased blocker liker viewer booker autor auteur autore absender expediteur
-remitente mittente afzender nadawca respondent
+requestor reporter applicant subject follower voter actor posted written uploaded submitted requested
+authored ordered purchased blocker liker viewer booker autor auteur autore absender expediteur remitente
+mittente afzender nadawca respondent
 """)
 
 # The row is somebody else's, or nobody's; it only names one who had to do with it.
