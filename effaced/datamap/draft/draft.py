@@ -13,7 +13,7 @@ from effaced.datamap.draft.find_fates import can_forget, find_fates
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
-from effaced.datamap.draft.find_roles import find_by_email, find_roles, holds_email
+from effaced.datamap.draft.find_roles import find_by_email, find_roles, holds_email, owner_pairs
 from effaced.datamap.draft.guess_columns import Guesser
 from effaced.datamap.draft.look import json_rules
 from effaced.datamap.draft.names import concept_in, is_one_of, pieces, pointer, system_of
@@ -65,7 +65,7 @@ def draft_map(
     pointers += find_roles(schema, samples, people, pointers)
     sketch = Sketch(schema, people, others, pointers)
     find_owners(sketch, samples)
-    by_email = list(find_by_email(schema, samples, people, sketch.links))
+    by_email = list(find_by_email(schema, samples, people, sketch.links, pointers))
     if by_email:
         sketch = Sketch(schema, people, others, [*pointers, *by_email])
         find_owners(sketch, samples)
@@ -152,6 +152,11 @@ def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[st
         if found:
             said = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
             undecided[name] = f"{said}; {_way_out(sketch, samples, table)}"
+        elif (pair := next(owner_pairs(table), None)) and not samples.values(name, pair[0].name):
+            undecided[name] = (
+                f"{pair[0].name} and {pair[1].name} may point at people, but no row tells; link those that do"
+                f" with where: {{{pair[0].name}: ...}}, or say that there are none"
+            )
         elif doubtful:
             columns = ", ".join(f"{edge.columns[0]} ({edge.reason})" for edge in doubtful)
             undecided[name] = f"{columns} may point at people, but {doubtful[0].doubt}"

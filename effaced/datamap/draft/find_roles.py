@@ -72,7 +72,8 @@ def _by_role(
             continue
         other = target.columns[person.key[0]]
         # A text without an ending is more likely a name.
-        if comparable(column, other) or (said.ending and column.family == "text") or role == "whodunnit":
+        text_id = role is not None and column.family == "text" and (said.ending or role == "whodunnit")
+        if comparable(column, other) or text_id:
             reason = f"'{role or said.stem[-1]}' names a person"
             edges.append(judged(samples, table, column, target, other, reason, guessed=True))
     return min((edge for edge in edges if edge), key=lambda edge: bool(edge.doubt), default=None)
@@ -120,9 +121,14 @@ def _by_ending(
 
 
 def find_by_email(
-    schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
+    schema: LiveSchema,
+    samples: Samples,
+    people: list[Person],
+    reached: dict[str, list[Edge]],
+    pointers: Iterable[Edge],
 ) -> Iterator[Edge]:
     """Rows that know the person by the e-mail address alone: newsletters, orders of guests, sent mail."""
+    pointed_at = {edge.to for edge in pointers}
     targets = list(_with_own_email(schema, samples, people, reached))
     for table in schema.tables.values():
         own = reached.get(table.name, [])
@@ -134,7 +140,9 @@ def find_by_email(
         for mine in table.columns.values():
             if holds_email(samples, table, mine):
                 edges = [
-                    _email_edge(samples, table, mine, target, other)
+                    _email_edge(
+                        samples, table, mine, target, other, alone=not own and table.name in pointed_at
+                    )
                     for target, other in targets
                     if target is not table and comparable(mine, other)
                 ]
@@ -154,10 +162,20 @@ def _with_own_email(
 
 
 def _email_edge(
-    samples: Samples, table: LiveTable, mine: LiveColumn, target: LiveTable, other: LiveColumn
+    samples: Samples,
+    table: LiveTable,
+    mine: LiveColumn,
+    target: LiveTable,
+    other: LiveColumn,
+    *,
+    alone: bool,
 ) -> Edge | None:
+    """`alone`: nothing else says that the rows are people's, and others hang on them. That a supplier's
+    contact happens to be a customer as well must not make the supplier's rows theirs."""
     on = ((mine.name, other.name),)
     share = samples.share(table.name, target.name, on)
+    if alone and (share is None or share.part < SURE):
+        return None
     if share is None and not is_one_of(table.name, [*words.ORGANISATIONS, *words.PEOPLE, *words.STAFF]):
         doubt = "there is no row to see whether these are the same addresses"
         return Edge(table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt)
@@ -182,6 +200,13 @@ def holds_email(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
 
 
 def _polymorphic(schema: LiveSchema, samples: Samples, table: LiveTable) -> Iterator[Edge]:
+    for kind, own, django in owner_pairs(table):
+        classes = _content_types(schema, samples) if django else None
+        yield from _by_class(schema, samples, table, kind, own, classes)
+
+
+def owner_pairs(table: LiveTable) -> Iterator[tuple[LiveColumn, LiveColumn, bool]]:
+    """Columns for a class and an id of it, and whether the class is one of Django's numbers."""
     for kind in table.columns.values():
         parts = pieces(kind.name)
         django = parts[-3:] in (("content", "type", "id"), ("object", "type", "id"))
@@ -190,10 +215,8 @@ def _polymorphic(schema: LiveSchema, samples: Samples, table: LiveTable) -> Iter
         stem = parts[:-3] if django else parts[:-1]
         names = {(*stem, "object", "id")} if django else {(*stem, "id"), (*stem, "key"), (*stem, "uuid")}
         where = [each for each in table.columns.values() if pieces(each.name) in names and each is not kind]
-        if not where or not (stem or django):
-            continue
-        classes = _content_types(schema, samples) if django else None
-        yield from _by_class(schema, samples, table, kind, where[0], classes)
+        if where and (stem or django):
+            yield kind, where[0], django
 
 
 def _by_class(

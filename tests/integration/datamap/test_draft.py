@@ -434,6 +434,30 @@ def test_values_alone_can_make_a_table_personal(company):
     assert "val" in told["review"]["misc"]
 
 
+@ONLY_SQLITE
+def test_an_owner_that_no_row_tells_is_for_review(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        "CREATE TABLE tokens (id integer PRIMARY KEY, owner_type text, owner_id integer, label text)",
+    )
+    assert "no row tells" in told["review"]["tokens"]
+
+
+@ONLY_SQLITE
+def test_one_address_in_common_makes_no_supplier_a_customers(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        THREE,
+        "CREATE TABLE makers (id integer PRIMARY KEY, contact_email varchar(60))",
+        "CREATE TABLE wares (id integer PRIMARY KEY, maker_id integer REFERENCES makers)",
+        "INSERT INTO makers VALUES (1, 'a@x.example'), (2, 'm@m.example')",
+    )
+    assert "makers" in told["review"]
+    assert told["not_personal"] == ["wares"]
+
+
 # --- rows and columns --------------------------------------------------------------------------------
 
 
