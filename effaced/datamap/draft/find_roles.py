@@ -35,7 +35,7 @@ def find_roles(
     for table in schema.tables.values():
         pairs = list(_polymorphic(schema, samples, table))
         found += pairs
-        taken = {name for edge in pairs for name in edge.columns}
+        taken = {own.name for _, own, _ in owner_pairs(table)}
         for column in table.columns.values():
             if (table.name, column.name) not in bound and column.name not in taken:
                 edge = _by_role(schema, samples, people, table, column)
