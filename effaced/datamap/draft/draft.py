@@ -75,7 +75,7 @@ def draft_map(
         write(page),
         tuple(person.table for person in people),
         len(schema.tables),
-        len(sketch.personal),
+        len(page.rules),
         len(page.not_personal),
         page.reviews,
         tuple(page.unread),
