@@ -40,6 +40,8 @@ def draft(
     """
     if output is not None and output.exists() and not force:
         raise ConfigurationError(f"--output: {output} is there already. Name another file, or add --force.")
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        raise ConfigurationError(f"--output: {output} is a folder, or in a folder that is not there.")
     database = Database(settings.database_url)
     try:
         with database.read() as session:
@@ -61,10 +63,16 @@ def draft(
 def _summary(drafted: Draft, output: Path | None) -> str:
     people = ", ".join(drafted.people)
     left = drafted.tables - drafted.linked - drafted.not_personal
-    said = [
+    said = []
+    if drafted.unread:
+        tables = ", ".join(drafted.unread)
+        said = [f"No row could be read of {tables}: only names and types speak there. Check permissions."]
+    said += [
         f"Guessed from {_count(drafted.tables, 'table')}: people are in {people}; {drafted.linked} hold"
         f" something about them, {drafted.not_personal} nothing{_looks(left)}.",
-        f"{_count(drafted.reviews, 'decision')} left to you, marked `review:`.",
+        f"{_count(drafted.reviews, 'decision')} left to you, marked `review:`."
+        if drafted.reviews
+        else "Nothing is marked `review:`, but all of it is guessed.",
         f"Next: read it, decide, then `effaced datamap check --map {output or 'FILE'}`.",
     ]
     return "\n".join(said)

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from effaced.datamap.draft import words
+from effaced.datamap.draft.elsewhere import find_elsewhere
 from effaced.datamap.draft.find_fates import can_forget, find_fates
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
-from effaced.datamap.draft.find_roles import find_by_email, find_roles
+from effaced.datamap.draft.find_roles import find_by_email, find_roles, holds_email, owner_pairs
 from effaced.datamap.draft.guess_columns import Guesser
-from effaced.datamap.draft.names import concept_of, pieces, pointer, system_of
-from effaced.datamap.draft.samples import ROWS, Samples, shape
+from effaced.datamap.draft.look import json_rules
+from effaced.datamap.draft.names import concept_in, is_one_of, pieces, pointer, system_of
+from effaced.datamap.draft.samples import ROWS, Samples, mentions_email, shape
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
 from effaced.datamap.draft.surrogates import surrogate_for
 from effaced.datamap.draft.write_draft import Page, write
@@ -36,6 +38,8 @@ class Draft:
     linked: int
     not_personal: int
     reviews: int
+    unread: tuple[str, ...] = ()
+    """Tables of which no row could be read."""
 
 
 def draft_map(
@@ -46,39 +50,40 @@ def draft_map(
     sample_rows: int = ROWS,
 ) -> Draft:
     """A first map of this database. Reads the schema and at most `sample_rows` rows of each table."""
-    if schemas and connection.dialect.name == "sqlite":
-        raise ConfigurationError("--schema: SQLite has no schemas; leave it out.")
+    elsewhere = find_elsewhere(connection, schemas)
+    more = f" There are tables in {', '.join(elsewhere)}: name them with --schema." if elsewhere else ""
     schema = read_schema(connection, schemas)
     if not schema.tables:
-        raise ConfigurationError("The database has no tables to draft a map from.")
+        raise ConfigurationError(f"The database has no tables to draft a map from.{more}")
     samples = Samples(connection, schema, sample_rows)
     pointers = find_pointers(schema, samples)
-    people, others = find_people(schema, pointers, subjects)
+    people, others = find_people(schema, samples, pointers, subjects)
     if not people:
         hint = f" Closest: {'; '.join(others)}." if others else ""
         raise ConfigurationError(
-            f"No table looks like one with a row per person.{hint} Name it with --subject."
+            f"No table looks like one with a row per person.{hint} Name it with --subject.{more}"
         )
     pointers += find_roles(schema, samples, people, pointers)
-    sketch = Sketch(schema, people, others)
-    find_owners(sketch, pointers, samples)
-    by_email = list(find_by_email(schema, samples, people, sketch.links))
+    sketch = Sketch(schema, people, others, pointers)
+    find_owners(sketch, samples)
+    by_email = list(find_by_email(schema, samples, people, sketch.links, pointers))
     if by_email:
-        sketch = Sketch(schema, people, others)
-        find_owners(sketch, [*pointers, *by_email], samples)
+        sketch = Sketch(schema, people, others, [*pointers, *by_email])
+        find_owners(sketch, samples)
     find_fates(sketch)
-    page = _page(sketch, samples, tuple(schemas))
+    page = _page(sketch, samples, tuple(schemas), elsewhere)
     return Draft(
         write(page),
         tuple(person.table for person in people),
         len(schema.tables),
-        len(sketch.personal),
+        len(page.rules),
         len(page.not_personal),
         page.reviews,
+        tuple(page.unread),
     )
 
 
-def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...]) -> Page:
+def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...], elsewhere: list[str]) -> Page:
     guesser = Guesser(sketch, samples)
     mentions = {name: found for name in sketch.mentions if (found := _mentions(sketch, name))}
     order = [person.table for person in sketch.people]
@@ -99,6 +104,8 @@ def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...]) -> Page:
         mentions,
         undecided,
         not_personal,
+        elsewhere,
+        sorted(samples.unread),
     )
 
 
@@ -113,7 +120,7 @@ def _mentions(sketch: Sketch, name: str) -> list[tuple[Edge, Mapping[str, Rule]]
             rules[column] = Rule("{anonymise: null}", edge.reason)
         for column in _copies(sketch, edge) if sketch.person(edge.to) and name not in sketch.records else ():
             live = table.columns[column]
-            yaml = surrogate_for(table, live, concept_of(column, live.family))
+            yaml = surrogate_for(table, live, concept_in(table, live))
             if yaml:
                 rules[column] = Rule(yaml, "a copy")
         if rules:
@@ -144,7 +151,13 @@ def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[st
         pointing = sketch.mentions.get(name, [])
         doubtful = [edge for edge in pointing if edge.doubt]
         if found:
-            undecided[name] = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
+            said = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
+            undecided[name] = f"{said}; {_way_out(sketch, samples, table)}"
+        elif (pair := next(owner_pairs(table), None)) and not samples.values(name, pair[0].name):
+            undecided[name] = (
+                f"{pair[0].name} and {pair[1].name} may point at people, but no row tells; link those that do"
+                f" with where: {{{pair[0].name}: ...}}, or say that there are none"
+            )
         elif doubtful:
             columns = ", ".join(f"{edge.columns[0]} ({edge.reason})" for edge in doubtful)
             undecided[name] = f"{columns} may point at people, but {doubtful[0].doubt}"
@@ -156,20 +169,44 @@ def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[st
     return undecided, not_personal
 
 
+def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
+    """What to decide about a table that leads to nobody."""
+    if is_one_of(table.name, words.ORGANISATIONS):
+        return "not_personal if it is about organisations and nobody in them"
+    mine = next((each for each in table.columns.values() if holds_email(samples, table, each)), None)
+    for person in sketch.people if mine else ():
+        target = sketch.schema.tables[person.table]
+        other = next((each for each in target.columns.values() if holds_email(samples, target, each)), None)
+        if mine and other and target.determines([other.name]):
+            link = f"{{to: {target.name}, on: {{{mine.name}: {other.name}}}}}"
+            return f"if {mine.name} can be the address of one of {target.name}, link it: {link}"
+        if mine and other:
+            return (
+                f"{mine.name} may be the address of one of {target.name}, but no link can go by"
+                f" {target.name}.{other.name} unless it is unique"
+            )
+    if any(concept == "browser or device" for concept in telling(table).values()):
+        return "not_personal if its rows are gone after some days anyway, else say whose they are"
+    return "say whose rows they are, or that they are nobody's"
+
+
 def _looks_personal(samples: Samples, table: LiveTable) -> list[str]:
     """By names, or by values of an unmistakable form."""
-    seen = [
-        column.name
-        for column in table.columns.values()
-        if column.family == "text" and shape(samples.values(table.name, column.name)) is not None
-    ]
+    seen = []
+    for column in table.columns.values():
+        values = samples.values(table.name, column.name)
+        if (column.family == "text" and (shape(values) is not None or mentions_email(values))) or (
+            column.family == "json" and json_rules(values)[0]
+        ):
+            seen.append(column.name)
     return list(dict.fromkeys([*telling(table), *seen]))
 
 
 def _identifiers(sketch: Sketch, person: Person) -> dict[str, str]:
     found: dict[str, str] = {}
-    for column in sketch.schema.tables[person.table].columns.values():
-        concept = concept_of(column.name, column.family)
+    table = sketch.schema.tables[person.table]
+    for column in table.columns.values():
+        concept = concept_in(table, column)
         kind = _KNOWN_BY.get(concept.word) if concept else None
         if kind and kind not in found and column.family in ("text", "number") and not column.generated:
             found[kind] = column.name

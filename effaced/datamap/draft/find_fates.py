@@ -34,7 +34,8 @@ def _why(sketch: Sketch, table: str, law: str) -> str:
 def _records(sketch: Sketch) -> None:
     for table in sketch.links:
         law = next((law for known, law in _LAWS if is_one_of(table, known)), None)
-        if law is not None and not is_one_of(table, words.LOGS):
+        letters = any(word in words.LETTERS for word in table_words(table))
+        if law is not None and not letters and not is_one_of(table, words.LOGS):
             sketch.records[table] = law
     # What belongs to a record and says nothing of its own is part of it; one level after the other.
     while parts := dict(_parts(sketch)):

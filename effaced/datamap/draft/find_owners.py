@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
+from effaced.datamap.draft.find_shared import Shared, find_shared
 from effaced.datamap.draft.names import (
-    concept_of,
+    concept_in,
     is_one_of,
     names_person,
 )
@@ -23,13 +22,13 @@ _ABOUT_SOMEBODY = {
 }  # fmt: skip
 
 
-def find_owners(sketch: Sketch, edges: Iterable[Edge], samples: Samples) -> None:
+def find_owners(sketch: Sketch, samples: Samples) -> None:
     """Fill in links, sources and mentions: from the people outwards, customers before staff."""
     known: dict[str, list[Edge]] = {name: [] for name in sketch.schema.tables}
-    for edge in dict.fromkeys(edges):
+    for edge in dict.fromkeys(sketch.pointers):
         known[edge.table].append(edge)
     every = [edge for found in known.values() for edge in found]
-    shared = _shared(sketch, known)
+    shared = find_shared(sketch, known)
     for staff in (False, True):
         of_customers = set(sketch.links)
         reached = {person.table for person in sketch.people if person.staff is staff}
@@ -61,27 +60,38 @@ def _add(places: dict[str, list[Edge]], table: str, edge: Edge) -> None:
 
 
 def _way(
-    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str], of_customers: set[str]
+    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: Shared, of_customers: set[str]
 ) -> Way:
     """What the pointer means for the row that has it."""
     person = sketch.person(edge.to)
-    if edge.table == edge.to or sketch.person(edge.table) or edge.table in shared:
+    if edge.table == edge.to or sketch.person(edge.table) or edge.table in shared.tables:
         return Way.MENTIONS
     said = role(edge)
-    if person is None:
+    if edge.to not in shared.selves or edge.table in shared.selves:
         sources = sketch.sources.get(edge.to, ())
         if edge in sources or (sources and _is_home(sketch.schema.tables[edge.to])):
             return Way.FROM
         # An order's latest invoice belongs to the order, not the order to it.
         return Way.MENTIONS if said == "choosing" or edge.table in ancestors(sketch, edge.to) else Way.OWNS
-    if said in ("mentioning", "choosing") or (person.staff and edge.table in of_customers):
+    staff = person is not None and person.staff
+    if (
+        said == "mentioning"
+        and not staff
+        and set(edge.columns) < set(key_of(sketch.schema.tables[edge.table]))
+    ):
+        # Who follows, blocks or names somebody: the row says no more than that, so it goes with either.
+        return Way.OWNS
+    if said in ("mentioning", "choosing") or (staff and edge.table in of_customers):
+        return Way.MENTIONS
+    if staff and sketch.nullable(edge) and not tells(sketch.schema.tables[edge.table]):
+        # A tour can do without its driver.
         return Way.MENTIONS
     rivals = [each for each in known[edge.table] if each != edge]
-    owned = any(role(each) in ("", "owning") for each in rivals if sketch.person(each.to))
+    owned = any(role(each) in ("", "owning") for each in rivals if each.to in shared.selves)
     if said == "receiving":
         return Way.MENTIONS if owned else Way.OWNS
     if said == "making":
-        of_all = any(each.to in shared and not sketch.nullable(each) for each in rivals)
+        of_all = any(each.to in shared.tables and not sketch.nullable(each) for each in rivals)
         return Way.MENTIONS if owned or of_all or not tells(sketch.schema.tables[edge.table]) else Way.OWNS
     return Way.OWNS
 
@@ -99,12 +109,12 @@ def tells(table: LiveTable) -> bool:
     return bool(telling(table) or _words_of(table) & {"free_text", "photo"})
 
 
-def telling(table: LiveTable) -> dict[str, str]:
+def telling(table: LiveTable, *, but: str = "") -> dict[str, str]:
     """The columns that say something about a person, with what it is."""
     found = {}
     for column in table.columns.values():
-        concept = concept_of(column.name, column.family)
-        if concept is None:
+        concept = concept_in(table, column)
+        if concept is None or concept.word == but:
             continue
         if concept.word in _ABOUT_SOMEBODY | {"street"} or (
             concept.word == "name" and names_person(column.name)
@@ -114,7 +124,7 @@ def telling(table: LiveTable) -> dict[str, str]:
 
 
 def _words_of(table: LiveTable) -> set[str]:
-    concepts = (concept_of(column.name, column.family) for column in table.columns.values())
+    concepts = (concept_in(table, column) for column in table.columns.values())
     return {concept.word for concept in concepts if concept}
 
 
@@ -125,39 +135,29 @@ def is_private(table: LiveTable) -> bool:
     if is_one_of(table.name, words.FILES):
         return True
     found = _words_of(table)
-    return (
-        len(found & _AT_HOME) >= 2
-        or len(found & _ABOUT_SOMEBODY) >= 2
-        or bool(found & {"bank", "number_of_person"})
-    )
+    return _is_home(table) or len(found & _ABOUT_SOMEBODY) >= 2 or bool(found & {"bank", "number_of_person"})
 
 
 def _is_home(table: LiveTable) -> bool:
-    return len(_words_of(table) & _AT_HOME) >= 2
+    """An address; what has a name besides may be a place that nobody lives in."""
+    found = _words_of(table)
+    named = (
+        "name" in found and not is_one_of(table.name, words.ADDRESSES) and not telling(table, but="street")
+    )
+    return len(found & _AT_HOME) >= 2 and not named
 
 
-def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: set[str]) -> bool:
+def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: Shared) -> bool:
     """Rows the person points at are theirs, if they are private and know no owner of their own."""
     if edge.to in sketch.links or sketch.person(edge.to) or edge.to == edge.table or edge.where:
         return False
+    if shared.joint.get(edge.table) == edge.to:
+        # A booking of several guests, an account of several holders: gone with the last of them.
+        return is_one_of(edge.to, words.FINANCIAL) or "bank" in _words_of(sketch.schema.tables[edge.to])
     own = [each for each in known[edge.to] if sketch.person(each.to) and role(each) in ("", "owning")]
-    if (edge.to in shared and not _is_home(sketch.schema.tables[edge.to])) or own:
+    if (edge.to in shared.tables and not _is_home(sketch.schema.tables[edge.to])) or own:
         return False
     return is_private(sketch.schema.tables[edge.to])
-
-
-def _shared(sketch: Sketch, known: dict[str, list[Edge]]) -> set[str]:
-    """Tables whose rows are several people's: organisations, and what a join table ties people to."""
-    found = {name for name in sketch.schema.tables if is_one_of(name, words.ORGANISATIONS)}
-    for name, table in sketch.schema.tables.items():
-        ends = [edge for edge in known[name] if len(edge.on) == 1 and not edge.where]
-        people = [edge for edge in ends if sketch.person(edge.to)]
-        others = [edge for edge in ends if not sketch.person(edge.to) and edge.to != name]
-        if len(people) == 1 and len(others) == 1:
-            pair = {people[0].columns[0], others[0].columns[0]}
-            if any(unique.columns == pair for unique in table.uniques):
-                found.add(others[0].to)
-    return found - {person.table for person in sketch.people}
 
 
 def _trees(sketch: Sketch, known: list[Edge], samples: Samples) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from effaced.datamap.draft import words
-from effaced.datamap.draft.names import concept_of, head, is_one_of, singular, table_words
+from effaced.datamap.draft.concepts import BY_WORD
+from effaced.datamap.draft.names import concept_in, head, is_one_of, singular, table_words
 from effaced.datamap.draft.roles import role
+from effaced.datamap.draft.samples import Samples, shape
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.key import KEY_FAMILIES
 from effaced.datamap.schema import LiveSchema, LiveTable
@@ -27,6 +29,16 @@ _WEIGHTS = {
     "phone": 1,
     "salutation": 1,
 }
+# What a shop or a hotel does not have.
+_OF_PEOPLE_ALONE = {
+    "first name",
+    "last name",
+    "a person's name",
+    "date of birth",
+    "login name",
+    "password or secret",
+    "gender",
+}
 _ENOUGH = 10
 
 
@@ -42,6 +54,10 @@ class Candidate:
     score: int
 
     @property
+    def sure(self) -> bool:
+        return self.named >= 6 or bool(_OF_PEOPLE_ALONE & set(self.telling))
+
+    @property
     def figures(self) -> str:
         said = ["named like people"] if self.named >= 6 else []
         if self.telling:
@@ -51,18 +67,22 @@ class Candidate:
 
 
 def find_people(
-    schema: LiveSchema, edges: Iterable[Edge], wanted: Iterable[str] = ()
+    schema: LiveSchema, samples: Samples, edges: Iterable[Edge], wanted: Iterable[str] = ()
 ) -> tuple[list[Person], list[str]]:
     """The tables of people, the one that most others hang on first; and the runners-up, in words."""
     edges = list(edges)
     candidates = sorted(
-        (_candidate(table, edges) for table in schema.tables.values()), key=lambda c: (-c.score, c.table.name)
+        (_candidate(samples, table, edges) for table in schema.tables.values()),
+        key=lambda c: (-c.score, c.table.name),
     )
     named = list(wanted)
     if named:
         chosen = [_asked_for(candidates, name) for name in named]
     else:
         likely = [each for each in candidates if each.score >= _ENOUGH and each.key and _holds_people(each)]
+        likely = [each for each in likely if not _is_part(each, edges)]
+        # What is not called after people, and has nothing that only people have, is second best.
+        likely = [each for each in likely if each.sure] or likely
         chosen = [each for each in likely if not _belongs_to_another(each, likely, edges)]
     people = [
         Person(
@@ -94,26 +114,36 @@ def _asked_for(candidates: list[Candidate], name: str) -> Candidate:
     return found
 
 
-def _candidate(table: LiveTable, edges: list[Edge]) -> Candidate:
-    found = {
-        concept.word: concept.label
-        for column in table.columns.values()
-        if (concept := concept_of(column.name, column.family)) and concept.word in _WEIGHTS
-    }
-    if "name" in {
-        c.word for col in table.columns.values() if (c := concept_of(col.name, col.family))
-    } and not is_one_of(table.name, words.ORGANISATIONS):
+def _candidate(samples: Samples, table: LiveTable, edges: list[Edge]) -> Candidate:
+    found = dict(_concepts(samples, table))
+    if found.pop("name", None) and not is_one_of(table.name, words.ORGANISATIONS):
         found.setdefault("full_name", "a name")
     named = _named(table.name)
     pointing = len({edge.table for edge in edges if edge.to == table.name and edge.table != table.name})
     telling = sum(_WEIGHTS[word] for word in found)
     score = named + min(telling, 12) + min(pointing, 5)
-    if not found or (not named and telling < 8):
+    if not found:
         score = 0
+    elif not named and telling < 8:
+        # Worth naming, if nothing better is found, but not worth choosing.
+        score = min(score, _ENOUGH - 1)
     return Candidate(table, key_of(table), named, tuple(found.values()), pointing, score)
 
 
+def _concepts(samples: Samples, table: LiveTable) -> Iterator[tuple[str, str]]:
+    """What the columns say about somebody: by their names, or by e-mail addresses in them."""
+    for column in table.columns.values():
+        concept = concept_in(table, column)
+        if concept is None and column.family == "text":
+            seen = shape(samples.values(table.name, column.name))
+            concept = BY_WORD[seen] if seen == "email" else None
+        if concept and (concept.word in _WEIGHTS or concept.word == "name"):
+            yield concept.word, concept.label
+
+
 def _named(name: str) -> int:
+    if any(word in words.PROGRAMS for word in table_words(name)[:-1]):
+        return -6
     if is_one_of(name, words.PEOPLE) or is_one_of(name, words.STAFF):
         return 8
     if is_one_of(name, words.PERHAPS_PEOPLE):
@@ -133,6 +163,12 @@ def _holds_people(candidate: Candidate) -> bool:
         "date of birth",
     }
     return bool(known & set(candidate.telling))
+
+
+def _is_part(one: Candidate, edges: list[Edge]) -> bool:
+    """A beneficiary of a policy, numbered within it: the row has no key of its own, and nothing needs it."""
+    inner = [edge for edge in edges if edge.table == one.table.name and set(edge.columns) < set(one.key)]
+    return bool(inner) and not one.pointing
 
 
 def _belongs_to_another(one: Candidate, likely: list[Candidate], edges: list[Edge]) -> bool:

@@ -11,7 +11,7 @@ from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.find_pointers import SURE, comparable, judged
 from effaced.datamap.draft.names import (
-    concept_of,
+    concept_in,
     is_one_of,
     pieces,
     pointer,
@@ -19,7 +19,7 @@ from effaced.datamap.draft.names import (
     system_of,
     table_words,
 )
-from effaced.datamap.draft.samples import Samples
+from effaced.datamap.draft.samples import Samples, is_random, shape
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
@@ -35,10 +35,11 @@ def find_roles(
     for table in schema.tables.values():
         pairs = list(_polymorphic(schema, samples, table))
         found += pairs
-        taken = {name for edge in pairs for name in edge.columns}
+        taken = {own.name for _, own, _ in owner_pairs(table)}
         for column in table.columns.values():
             if (table.name, column.name) not in bound and column.name not in taken:
                 edge = _by_role(schema, samples, people, table, column)
+                edge = edge or _by_value(schema, samples, people, table, column)
                 found += [edge] if edge else []
     return found
 
@@ -70,35 +71,65 @@ def _by_role(
         if len(person.key) != 1:
             continue
         other = target.columns[person.key[0]]
-        if comparable(column, other):
+        # A text without an ending is more likely a name.
+        text_id = role is not None and column.family == "text" and (said.ending or role == "whodunnit")
+        if comparable(column, other) or text_id:
             reason = f"'{role or said.stem[-1]}' names a person"
             edges.append(judged(samples, table, column, target, other, reason, guessed=True))
     return min((edge for edge in edges if edge), key=lambda edge: bool(edge.doubt), default=None)
 
 
-def _by_ending(
+def _by_value(
     schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
 ) -> Edge | None:
-    """A word like `followed`, and values that are all keys of people: worth a look, no more."""
-    said = pointer(column.name)
-    if said is None or said.ending != "id" or not said.stem or not said.stem[-1].endswith(words.ROLE_ENDINGS):
+    """Made-up ids do not meet by chance: where they are people's keys, they point at people."""
+    values = [str(each) for each in samples.values(table.name, column.name)]
+    if column.family not in ("uuid", "text") or not is_random(values) or column.name in key_of(table):
         return None
     for person in people:
         target = schema.tables[person.table]
-        if len(person.key) == 1 and comparable(column, target.columns[person.key[0]]):
+        if len(person.key) == 1 and target.columns[person.key[0]].family in ("uuid", "text"):
+            other = target.columns[person.key[0]]
             edge = judged(
-                samples, table, column, target, target.columns[person.key[0]], "a word for a person"
+                samples, table, column, target, other, f"holds values of {target.name}.{other.name}"
             )
-            share = samples.share(table.name, target.name, ((column.name, person.key[0]),))
-            if edge and not edge.doubt and share and share.of >= 3:
-                return replace(edge, doubt="only the ending of the name and its values say so")
+            if edge:
+                return edge
+    return None
+
+
+def _by_ending(
+    schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
+) -> Edge | None:
+    """A word like `followed`, or a key's own name at the end, and values that are all keys of people."""
+    said = pointer(column.name)
+    if said is None or not said.ending or not said.stem or said.ending in ("by", "to"):
+        return None
+    for person in people:
+        target = schema.tables[person.table]
+        if len(person.key) != 1 or not comparable(column, target.columns[person.key[0]]):
+            continue
+        like_key = pieces(person.key[0]) == (said.ending,) and said.ending != "id"
+        if not like_key and not (said.ending == "id" and said.stem[-1].endswith(words.ROLE_ENDINGS)):
+            continue
+        reason = f"ends like {target.name}.{person.key[0]}" if like_key else "a word for a person"
+        edge = judged(samples, table, column, target, target.columns[person.key[0]], reason)
+        share = samples.share(table.name, target.name, ((column.name, person.key[0]),))
+        if edge and not edge.doubt and share and (share.of >= 3 or like_key):
+            return replace(edge, doubt="only the ending of the name and its values say so")
     return None
 
 
 def find_by_email(
-    schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
+    schema: LiveSchema,
+    samples: Samples,
+    people: list[Person],
+    reached: dict[str, list[Edge]],
+    pointers: Iterable[Edge],
 ) -> Iterator[Edge]:
-    """Rows that know the person by the e-mail address alone: newsletters, orders of guests."""
+    """Rows that know the person by the e-mail address alone: newsletters, orders of guests, sent mail."""
+    pointed_at = {edge.to for edge in pointers}
+    targets = list(_with_own_email(schema, samples, people, reached))
     for table in schema.tables.values():
         own = reached.get(table.name, [])
         needed = all(
@@ -106,21 +137,45 @@ def find_by_email(
         )
         if table.name in {each.table for each in people} or (own and needed):
             continue
-        mine = next((each for each in table.columns.values() if _is_email(each)), None)
-        for person in people if mine else ():
-            target = schema.tables[person.table]
-            for other in target.columns.values():
-                if _is_email(other) and mine and target.determines([other.name]) and comparable(mine, other):
-                    edge = _email_edge(samples, table, mine, target, other)
-                    if edge:
-                        yield edge
+        for mine in table.columns.values():
+            if holds_email(samples, table, mine):
+                edges = [
+                    _email_edge(
+                        samples, table, mine, target, other, alone=not own and table.name in pointed_at
+                    )
+                    for target, other in targets
+                    if target is not table and comparable(mine, other)
+                ]
+                yield from [edge for edge in edges if edge][:1]
+
+
+def _with_own_email(
+    schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
+) -> Iterator[tuple[LiveTable, LiveColumn]]:
+    """Where an address leads to one person: people's own rows first, then lists of their addresses."""
+    first = [each.table for each in people]
+    for name in [*first, *(name for name, edges in reached.items() if any(e.to in first for e in edges))]:
+        table = schema.tables[name]
+        for column in table.columns.values():
+            if table.determines([column.name]) and holds_email(samples, table, column):
+                yield table, column
 
 
 def _email_edge(
-    samples: Samples, table: LiveTable, mine: LiveColumn, target: LiveTable, other: LiveColumn
+    samples: Samples,
+    table: LiveTable,
+    mine: LiveColumn,
+    target: LiveTable,
+    other: LiveColumn,
+    *,
+    alone: bool,
 ) -> Edge | None:
+    """`alone`: nothing else says that the rows are people's, and others hang on them. That a supplier's
+    contact happens to be a customer as well must not make the supplier's rows theirs."""
     on = ((mine.name, other.name),)
     share = samples.share(table.name, target.name, on)
+    if alone and (share is None or share.part < SURE):
+        return None
     if share is None and not is_one_of(table.name, [*words.ORGANISATIONS, *words.PEOPLE, *words.STAFF]):
         doubt = "there is no row to see whether these are the same addresses"
         return Edge(table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt)
@@ -129,15 +184,29 @@ def _email_edge(
     return Edge(table.name, target.name, on, f"the same e-mail address as in {target.name}, {share}")
 
 
-def _is_email(column: LiveColumn) -> bool:
-    concept = concept_of(column.name, column.family)
+def _is_email(table: LiveTable, column: LiveColumn) -> bool:
+    concept = concept_in(table, column)
     return concept is not None and concept.word == "email"
+
+
+def holds_email(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
+    """By its name, or by its values: recipient, identifier, to_address."""
+    if column.family != "text":
+        return False
+    return _is_email(table, column) or shape(samples.values(table.name, column.name)) == "email"
 
 
 # --- owner_type and owner_id -------------------------------------------------------------------------
 
 
 def _polymorphic(schema: LiveSchema, samples: Samples, table: LiveTable) -> Iterator[Edge]:
+    for kind, own, django in owner_pairs(table):
+        classes = _content_types(schema, samples) if django else None
+        yield from _by_class(schema, samples, table, kind, own, classes)
+
+
+def owner_pairs(table: LiveTable) -> Iterator[tuple[LiveColumn, LiveColumn, bool]]:
+    """Columns for a class and an id of it, and whether the class is one of Django's numbers."""
     for kind in table.columns.values():
         parts = pieces(kind.name)
         django = parts[-3:] in (("content", "type", "id"), ("object", "type", "id"))
@@ -146,10 +215,8 @@ def _polymorphic(schema: LiveSchema, samples: Samples, table: LiveTable) -> Iter
         stem = parts[:-3] if django else parts[:-1]
         names = {(*stem, "object", "id")} if django else {(*stem, "id"), (*stem, "key"), (*stem, "uuid")}
         where = [each for each in table.columns.values() if pieces(each.name) in names and each is not kind]
-        if not where or not (stem or django):
-            continue
-        classes = _content_types(schema, samples) if django else None
-        yield from _by_class(schema, samples, table, kind, where[0], classes)
+        if where and (stem or django):
+            yield kind, where[0], django
 
 
 def _by_class(

@@ -11,7 +11,7 @@ from effaced.datamap.draft.laws import BESIDE_THE_RECORD, ON_THE_RECORD, WHO, re
 from effaced.datamap.draft.look import Look, json_rules, look_at
 from effaced.datamap.draft.names import is_one_of, pieces, system_of
 from effaced.datamap.draft.roles import role
-from effaced.datamap.draft.samples import Samples
+from effaced.datamap.draft.samples import Samples, is_random
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
 from effaced.datamap.draft.surrogates import surrogate_for
 from effaced.datamap.schema import LiveColumn, LiveTable
@@ -58,7 +58,7 @@ class Guesser:
             silent = not telling(table)
             if role(edge) == "making":
                 doubts.append("who made a row may not be the one it is about; if not, say so under mentions")
-            if is_one_of(edge.table, words.LOGS):
+            if is_one_of(edge.table, words.LOGS) and "password or secret" not in telling(table).values():
                 doubts.append("rows of a log may be needed as evidence; delete them, or retain with a basis")
             elif person.kind in _PATIENTS and silent:
                 doubts.append(f"rows about a {person.kind} may be part of a medical record to be kept by law")
@@ -115,10 +115,10 @@ class Guesser:
         above = ancestors(sketch, table.name)
         # An e-mail address is changed by the erasure; nothing is found by it afterwards.
         lost = any(
-            self._is_email(sketch.schema.tables[edge.table], sketch.schema.tables[edge.table].columns[own])
+            self._is_email(sketch.schema.tables[edge.to], sketch.schema.tables[edge.to].columns[other])
             for name in above
             for edge in sketch.links.get(name, ())
-            for own in edge.columns
+            for _, other in edge.on
         )
         asides = [self._aside(table, column) for column in table.columns.values()]
         stay = any(aside is not None and aside.yaml != "delete" for aside in asides)
@@ -136,6 +136,8 @@ class Guesser:
             return pointer
         look = self._look(table, column)
         fitting = surrogate_for(table, column, look.concept)
+        if pointed and is_random(self.samples.values(table.name, column.name)):
+            return Rule("not_personal", "an id that a machine made up; rows that stay point at it")
         if pointed:
             doubt = "rows that stay may go by this value, so it can't change; say on which basis it is kept"
             return Rule(_NEEDED, look.reason, doubt)
@@ -167,7 +169,9 @@ class Guesser:
         return found
 
     def _needs_a_name(self, table: str) -> bool:
-        """Whether it is an invoice that does not say itself to whom it went."""
+        """Whether it is an invoice that does not say itself to whom it went; a line of one need not."""
+        if any(edge.to in self.sketch.records for edge in self._links(table)):
+            return False
         return is_one_of(table, words.INVOICES) and not telling(self.sketch.schema.tables[table])
 
     def _pointer(self, table: LiveTable, column: LiveColumn) -> Rule | None:
@@ -182,9 +186,12 @@ class Guesser:
                     return Rule("not_personal", f"points at {edge.to}, whose row stays", doubt)
                 doubt = self._mention_doubt(table, column)
                 return Rule("{anonymise: null}", f"points at {edge.to}, whose row goes", doubt)
-        for key in sketch.schema.foreign_keys:
-            if key.table == table.name and column.name in key.columns and key.to not in sketch.personal:
-                return Rule("not_personal", f"points at {key.to}, which is about nobody")
+        for edge in sketch.pointers:
+            known = (
+                edge.table == table.name and column.name in edge.columns and edge.to not in sketch.personal
+            )
+            if known and not self._look(table, column).telling_by_name:
+                return Rule("not_personal", f"points at {edge.to}, which is about nobody")
         return None
 
     def _document(self, table: LiveTable, column: LiveColumn, otherwise: str) -> Rule:

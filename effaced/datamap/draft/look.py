@@ -9,7 +9,7 @@ from typing import Any
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD, CONCEPTS, Concept
-from effaced.datamap.draft.names import concept_of, names_person, pieces, singular
+from effaced.datamap.draft.names import concept_in, concept_of, names_person, pieces, singular
 from effaced.datamap.draft.samples import Samples, documents, is_code, is_prose, shape
 from effaced.datamap.schema import LiveColumn, LiveTable
 
@@ -26,10 +26,14 @@ class Look:
     reason: str
     doubt: str = ""
 
+    @property
+    def telling_by_name(self) -> bool:
+        return self.telling and self.concept is not None
+
 
 def look_at(samples: Samples, table: LiveTable, column: LiveColumn, *, of_person: bool) -> Look:
     """`of_person`: whether a row of the table is about somebody, so that a mere `name` is theirs."""
-    concept = concept_of(column.name, column.family)
+    concept = concept_in(table, column)
     values = samples.values(table.name, column.name)
     seen = shape(values) if column.family == "text" else None
     if column.family in ("inet", "cidr"):
@@ -64,6 +68,10 @@ def _by_values(column: LiveColumn, values: list[Any]) -> Look:
         return Look(BY_WORD["free_text"], True, f"free text: {sampled(values)} like sentences")
     if column.family == "uuid":
         return Look(None, True, "an id by which others may know the person")
+    if column.family == "date and time":
+        return Look(BY_WORD["moment"], False, "a moment: by its type")
+    if column.family == "tsvector":
+        return Look(BY_WORD["free_text"], True, "words of other columns, to be searched")
     if is_code(values):
         kinds = len(set(map(str, values)))
         return Look(None, False, f"a code: {kinds} different values in {len(values)} sampled rows")

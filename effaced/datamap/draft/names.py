@@ -3,39 +3,71 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from unicodedata import combining, normalize
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD, CONCEPTS, Concept
+from effaced.datamap.schema import LiveColumn, LiveTable
 
-_PIECE = re.compile(r"[A-ZÄÖÜ]+(?![a-zäöüß])|[A-ZÄÖÜ]?[a-zäöüßéèçñáíóú]+|\d+|[^\W\d_]+")
-_PLAIN = str.maketrans(
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+_LETTERS = str.maketrans(
     {
         "ä": "ae",
         "ö": "oe",
         "ü": "ue",
+        "Ä": "Ae",
+        "Ö": "Oe",
+        "Ü": "Ue",
         "ß": "ss",
-        "é": "e",
-        "è": "e",
-        "ç": "c",
-        "ñ": "n",
-        "ó": "o",
-        "í": "i",
-        "á": "a",
+        "ł": "l",
+        "Ł": "L",
+        "ø": "o",
     }
 )
+_NUMBERED = ("code", "no", "nr", "num", "number")
+_VOWELS = re.compile(r"(?<=.)[aeiou]")
 
 # In names of dates they say when, in names of texts where or to whom.
-_ALSO_PLACES = {("to",), ("from",), ("von",), ("bis",), ("am",), ("on",), ("start",), ("end",)}
+_ALSO_PLACES = {("to",), ("from",), ("von",), ("bis",), ("am",), ("on",), ("start",), ("end",), ("data",)}
 
 
 @cache
 def pieces(name: str) -> tuple[str, ...]:
     """The words of a name, in lower case and plain letters: customerId, customer_id -> customer, id."""
-    return tuple(
-        word.lower().translate(_PLAIN) for part in re.split(r"[_\W]+", name) for word in _PIECE.findall(part)
-    )
+    plain = normalize("NFKD", normalize("NFC", name).translate(_LETTERS))
+    plain = "".join(letter for letter in plain if not combining(letter))
+    return tuple(word.lower() for part in re.split(r"[_\W]+", plain) for word in _PIECE.findall(part))
+
+
+@cache
+def spelled(name: str) -> tuple[str, ...]:
+    """The same, with what old schemas cut short spelled out: cust_nm -> customer, name."""
+    return tuple(_spelled_out(word) for word in pieces(name))
+
+
+@cache
+def _spelled_out(word: str) -> str:
+    if word in _vocabulary():
+        return word
+    return words.SHORT.get(word) or _without_vowels().get(word, word)
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    known = {word for _, phrase in _phrases() for word in phrase}
+    return frozenset(known | {*words.POINTER_ENDINGS, *words.PEOPLE, *words.STAFF})
+
+
+@cache
+def _without_vowels() -> dict[str, str]:
+    """cntct, hldr: what is left of a word when only its first letter and its consonants are written."""
+    tables = [*words.PEOPLE, *words.STAFF, *words.PERHAPS_PEOPLE, *words.ORGANISATIONS, *words.FINANCIAL]
+    known = [*sorted(_vocabulary()), *tables, *words.OWNING_ROLES]
+    short = {_VOWELS.sub("", word): word for word in reversed(known) if len(word) > 4}
+    return {cut: word for cut, word in short.items() if len(cut) > 3 and cut != word}
 
 
 @cache
@@ -64,7 +96,7 @@ def singular(word: str) -> str:
 @cache
 def table_words(name: str) -> tuple[str, ...]:
     """The words of a table's name that count, each in singular; without its schema, tbl_ and the like."""
-    found = [singular(word) for word in pieces(name.rpartition(".")[2])]
+    found = [singular(word) for word in spelled(name.rpartition(".")[2])]
     while len(found) > 1 and found[0] in words.TABLE_PREFIXES:
         found.pop(0)
     while len(found) > 1 and found[-1] in words.TABLE_SUFFIXES:
@@ -118,45 +150,112 @@ def pointer(column: str) -> Pointer | None:
         return Pointer(found, "") if found[0] in _whom() else None
     if found[-1] in ("by", "to"):
         return Pointer(found[:-1], found[-1])
-    if found[-1] in words.POINTER_ENDINGS:
-        return Pointer(tuple(singular(words.SHORT.get(word, word)) for word in found[:-1]), found[-1])
-    return None
+    for ending, known, rest in (
+        (found[-1], words.POINTER_ENDINGS, slice(None, -1)),
+        (found[0], words.POINTER_BEGINNINGS, slice(1, None)),
+    ):
+        if ending in known:
+            return Pointer(tuple(singular(word) for word in spelled(column)[rest]), ending)
+    # post_author: somebody, if the column holds no text.
+    return Pointer(found, "") if found[-1] in _whom() else None
 
 
 @cache
 def _whom() -> frozenset[str]:
-    return _singulars((*words.PEOPLE, *words.STAFF, "author", "owner", "sender", "receiver", "assignee"))
+    roles = (
+        "author",
+        "owner",
+        "sender",
+        "assignee",
+        "whodunnit",
+        "blocker",
+        "blocked",
+        "follower",
+        "followee",
+    )
+    return _singulars((*words.PEOPLE, *words.STAFF, *roles, *words.RECEIVING_ROLES))
 
 
 @cache
-def concept_of(column: str, family: str | None) -> Concept | None:
-    """What a column of that name and type most likely holds; None if the name says nothing."""
-    found = pieces(column)
+def concept_of(column: str, family: str | None, table: str = "") -> Concept | None:
+    """What a column of that name and type most likely holds; None if the name says nothing.
+
+    The name of the table in front of it says nothing about it: comment_approved in comments.
+    """
+    found = spelled(column)
+    own = table_words(table) if table else ()
+    if own and len(found) > 1 and singular(found[0]) == own[-1] and found not in _whole():
+        found = found[1:]
     core = found
     while len(core) > 1 and core[-1] in words.HARMLESS:
         core = core[:-1]
+    if len(core) > 1 and core[-1] in _NUMBERED and core not in _whole():
+        # sex_code, mobile_no
+        answer = _concept(core[:-1], family)
+        if answer and answer.tells and answer.word != "free_text":
+            return answer
+    for name in dict.fromkeys((core, tuple(singular(word) for word in core), found)):
+        if answer := _concept(name, family):
+            return answer
+    # Not by the name of the table: `user` in a table of users may be anything.
+    named = family == "text" and bool(found) and singular(found[-1]) in _whom()
+    return BY_WORD["full_name"] if named else None
+
+
+def concept_in(table: LiveTable, column: LiveColumn) -> Concept | None:
+    """The same of a live column."""
+    return concept_of(column.name, column.family, table.name)
+
+
+def _concept(name: tuple[str, ...], family: str | None) -> Concept | None:
     best: tuple[int, int] = (0, 0)
     answer: Concept | None = None
-    for concept, phrase in _phrases():
+    for place, concept, phrase in _fitting(name):
         if concept.families is not None and family is not None and family not in concept.families:
             continue
         if family == "text" and concept.word == "moment" and phrase in _ALSO_PLACES:
             continue
-        # The last words count most (e-mail status is a status), the first ones in the Romance way.
-        begins = concept.tells and core[: len(phrase)] == phrase
-        place = 2 if _ends(core, phrase) else int(begins)
-        if place and (place, len("".join(phrase))) > best:
+        if (place, len("".join(phrase))) > best:
             best, answer = (place, len("".join(phrase))), concept
-    if answer is None and family == "text" and found and singular(found[-1]) in _whom():
-        return BY_WORD["full_name"]
     return answer
 
 
-def _ends(found: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
-    if not found or found[-len(phrase) :] == phrase:
-        return bool(found)
-    compound = len(phrase) == 1 and phrase[0] in words.COMPOUND_HEADS and found[-1].endswith(phrase[0])
-    return compound or found[-1] == "".join(phrase)
+def _fitting(name: tuple[str, ...]) -> Iterator[tuple[int, Concept, tuple[str, ...]]]:
+    """The last words count most (e-mail status is a status), the first ones in the Romance way."""
+    last, first, joined = _index()
+    for concept, phrase in last.get(name[-1], ()) if name else ():
+        if name[-len(phrase) :] == phrase:
+            yield 2, concept, phrase
+    # nachname and NachName, gebdat and GebDat
+    for written in dict.fromkeys((name[-1], "".join(name))) if name else ():
+        yield from ((2, concept, phrase) for concept, phrase in joined.get(written, ()))
+    for head in words.COMPOUND_HEADS if name else ():
+        if name[-1].endswith(head):
+            yield from ((2, concept, phrase) for concept, phrase in joined.get(head, ()))
+    for concept, phrase in first.get(name[0], ()) if name else ():
+        if name[: len(phrase)] == phrase and (concept.tells or concept.word == "moment"):
+            yield 1, concept, phrase
+
+
+_Phrases = dict[str, list[tuple[Concept, tuple[str, ...]]]]
+
+
+@cache
+def _index() -> tuple[_Phrases, _Phrases, _Phrases]:
+    """The phrases by their last word, by their first, and written as one word."""
+    last: _Phrases = {}
+    first: _Phrases = {}
+    joined: _Phrases = {}
+    for concept, phrase in _phrases():
+        last.setdefault(phrase[-1], []).append((concept, phrase))
+        first.setdefault(phrase[0], []).append((concept, phrase))
+        joined.setdefault("".join(phrase), []).append((concept, phrase))
+    return last, first, joined
+
+
+@cache
+def _whole() -> frozenset[tuple[str, ...]]:
+    return frozenset(phrase for _, phrase in _phrases())
 
 
 @cache
@@ -188,4 +287,4 @@ def names_person(column: str) -> bool:
         "billing",
         "shipping",
     }
-    return any(singular(word) in people or word in people for word in pieces(column)[:-1])
+    return any(singular(word) in people or word in people for word in spelled(column)[:-1])

@@ -15,6 +15,9 @@ def role(edge: Edge) -> str:
     for column in edge.columns:
         said = pointer(column)
         stem = said.stem if said else pieces(column)
+        if {"address", "email", "mail"} & set(stem):
+            # Mail to somebody is as much theirs as mail from them.
+            stem = tuple(word for word in stem if word not in ("to", "from", "cc", "contact"))
         if tuple(singular(word) for word in stem) == table_words(edge.to):
             return ""
         for name, known in (

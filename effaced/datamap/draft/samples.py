@@ -37,7 +37,10 @@ _TEXT, _DOCUMENT = 400, 20_000
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]{2,}")
 _PHONE = re.compile(r"(?=(?:\D*\d){7,15}\D*$)[+0(][\d\s()/.\-]{6,}")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9 ]{11,30}")
+_MADE_UP = re.compile(r"[A-Za-z0-9_\-]{16,64}")
 _ALIKE = 0.8
+# What stands for nobody where NULL is not used.
+_NOTHING = (None, 0, "", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Samples:
         self._schema = schema
         self._limit = rows
         self._rows: dict[str, list[Mapping[str, Any]]] = {}
+        self.unread: set[str] = set()
+        """Tables that could not be read: no permission, or it took too long."""
         if rows and connection.dialect.name == "postgresql":
             connection.execute(text(f"SET LOCAL statement_timeout = {_TIMEOUT_MS}"))
 
@@ -87,7 +92,9 @@ class Samples:
         wanted = set()
         for row in self.rows(table):
             cells = tuple(row.get(own) for own, _ in on)
-            if None not in cells and all(row.get(name) == value for name, value in (where or {}).items()):
+            if not any(cell in _NOTHING for cell in cells) and all(
+                row.get(name) == value for name, value in (where or {}).items()
+            ):
                 wanted.add(cells)
         if not wanted:
             return None
@@ -110,7 +117,9 @@ class Samples:
         ]
         cells = [self._cell(table, name, column) for column in names]
         found = self._ask(select(*cells).limit(self._limit)) if cells else []
-        return [dict(zip(names, row, strict=True)) for row in found]
+        if found is None:
+            self.unread.add(name)
+        return [dict(zip(names, row, strict=True)) for row in found or ()]
 
     def _cell(self, table: TableClause, name: str, column: str) -> Any:
         family = self._schema.tables[name].columns[column].family
@@ -126,12 +135,13 @@ class Samples:
             return cast(cell, Text).label(None)
         return cast(cell, Text).label(None) if family != "array" else literal(None).label(None)
 
-    def _ask(self, query: Any) -> list[Any]:
+    def _ask(self, query: Any) -> list[Any] | None:
+        """The answer; None if there is none to be had."""
         try:
             with self._connection.begin_nested():
                 return list(self._connection.execute(query))
         except (DBAPIError, ValueError):
-            return []
+            return None
 
 
 def _as_families(cells: Iterable[Any], families: Iterable[str | None]) -> tuple[Any, ...] | None:
@@ -164,6 +174,17 @@ def shape(values: Sequence[Any]) -> str | None:
         if sum(1 for each in texts if fits(each)) >= _ALIKE * len(texts):
             return word
     return None
+
+
+def mentions_email(values: Sequence[Any]) -> bool:
+    """Whether an e-mail address stands somewhere in these texts."""
+    return any(isinstance(value, str) and _EMAIL.search(value) for value in values)
+
+
+def is_random(values: Sequence[Any]) -> bool:
+    """Whether these are ids that a machine made up: UUIDs, cuids, hashes."""
+    texts = [value for value in values if isinstance(value, str)]
+    return bool(texts) and all(_MADE_UP.fullmatch(each) and re.search(r"\d", each) for each in texts)
 
 
 def is_prose(values: Sequence[Any]) -> bool:

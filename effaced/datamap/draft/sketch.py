@@ -67,6 +67,8 @@ class Sketch:
     people: list[Person]
     others: list[str] = field(default_factory=list)
     """Tables that might hold people, in words."""
+    pointers: list[Edge] = field(default_factory=list)
+    """Every pointer that was found, wherever it leads."""
     links: dict[str, list[Edge]] = field(default_factory=dict)
     """Per table, the pointers that make its rows a person's."""
     sources: dict[str, list[Edge]] = field(default_factory=dict)

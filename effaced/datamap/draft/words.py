@@ -1,4 +1,4 @@
-"""What words in the names of tables and columns say, as lists. English, German, French and Spanish.
+"""What words in the names of tables and columns say, as lists, in the languages of `concepts.py`.
 
 A phrase is written in lower case with blanks between its words; `names.py` says how names are split. To teach
 the draft a new word, add it here.
@@ -16,16 +16,22 @@ def _list(text: str) -> list[str]:
 # In plural too where the plural is not the word with an s.
 PEOPLE = _list("""
 customer client buyer shopper consumer guest member subscriber user person people patient student pupil
-donor passenger traveller traveler visitor participant attendee applicant candidate player resident
-policyholder kunde kunden kundin benutzer nutzer mitglied mitglieder personen patienten gast gaeste schueler
-mieter utilisateur adherent abonne personne eleve cliente usuario paciente socio miembro persona alumno
-huesped
+donor passenger traveller traveler visitor participant attendee applicant candidate player resident citizen
+learner borrower claimant insured beneficiary voter policyholder kunde kunden kundin benutzer nutzer
+mitglied mitglieder personen patienten gast gaeste schueler mieter teilnehmer utilisateur adherent abonne
+personne eleve etudiant locataire membre assure cliente usuario paciente socio miembro persona alumno
+huesped inquilino utente utenti clienti persone paziente pazienti soci studente studenti ospite ospiti
+iscritto iscritti klant klanten gebruiker lid leden persoon leerling huurder patienten deelnemer klient
+klienci uzytkownik uzytkownicy osoba osoby pacjent pacjenci uczen uczniowie czlonek czlonkowie pessoa aluno
+utilizador hospede
 """)
 
 STAFF = _list("""
 employee staff worker doctor physician nurse teacher driver operator admin administrator salesperson
-technician therapist personnel colleague trainer mitarbeiter angestellte angestellter arzt aerzte lehrer
-fahrer employe salarie empleado trabajador medico
+technician therapist personnel colleague trainer lecturer professor instructor mitarbeiter angestellte
+angestellter arzt aerzte lehrer fahrer employe salarie animateur enseignant medecin empleado trabajador
+medico medewerker werknemer docent dipendente dipendenti impiegato pracownik pracownicy lekarz lekarze
+nauczyciel funcionario
 """)
 
 # People, if their columns say so too: an account may also be a bank's, a contact somebody's relative.
@@ -33,53 +39,66 @@ PERHAPS_PEOPLE = _list("""
 account contact profile lead prospect konto kontakt compte cuenta contacto tenant
 """)
 
+ADDRESSES = _list("""
+address adresse adressen anschrift direccion domicilio indirizzo indirizzi adres adresy
+""")
+
 ORGANISATIONS = _list("""
 organisation organization org company firm team tenant workspace department branch clinic club group
 supplier vendor partner manufacturer store warehouse business institution agency household channel project
-room board firma abteilung filiale lieferant gruppe verein praxis societe entreprise fournisseur equipe
-groupe empresa proveedor equipo grupo
+room board hotel school shop site venue sede depot facility building office station firma abteilung filiale
+lieferant gruppe verein praxis societe entreprise fournisseur equipe groupe empresa proveedor equipo grupo
 """)
 
 # What stands before or after the word that counts: tbl_customer, app_user, customer_master, kunden_stamm.
 TABLE_PREFIXES = _list("tbl tab t app auth core my sys crm dbo ref old new legacy wp tb mst")
-TABLE_SUFFIXES = (
-    "table tbl data master info detail record list old new stamm daten v1 v2 archive account profile"
+TABLE_SUFFIXES = _list(
+    "table tbl data master mst info detail record list old new stamm daten v1 v2 archive account profile"
 )
-TABLE_SUFFIXES_SET = frozenset(TABLE_SUFFIXES.split())
+# A client of these is a program.
+PROGRAMS = _list("oauth oauth2 oidc api http service app mqtt sso saml bot device")
 
 FINANCIAL = _list("""
 invoice payment order contract refund transaction booking receipt charge payout sale purchase reservation
 shipment delivery return bill credit_note ledger quote rental policy rechnung rechnungen zahlung zahlungen
 bestellung bestellungen auftrag auftraege vertrag vertraege buchung buchungen lieferung lieferungen
-gutschrift gutschriften mahnung mahnungen angebot facture paiement commande contrat factura pago pedido
-contrato venta
+gutschrift gutschriften mahnung mahnungen angebot facture paiement commande contrat cotisation factura pago
+pedido contrato venta fattura fatture pagamento ordine ordini contratto factuur facturen betaling bestelling
+faktura faktury platnosc zamowienie zamowienia umowa umowy fatura
 """)
 
 # Of these, the ones that have to say to whom they went.
-INVOICES = _list("invoice bill receipt credit_note rechnung rechnungen gutschrift facture factura")
+INVOICES = _list("""
+invoice bill receipt credit_note rechnung rechnungen gutschrift facture factura fattura fatture factuur
+faktura fatura
+""")
 
 MEDICAL = _list("""
 diagnosis diagnose diagnoses diagnosen prescription treatment encounter vaccination immunization finding
 anamnesis surgery admission befund befunde rezept rezepte behandlung behandlungen ordonnance receta
 vital_sign vital medical_record health_record patient_record clinical_note lab_result lab_order lab_report
+wizyta wizyty recepta recepty wynik_badan visita_medica ficha_medica
 """)
 
 EMPLOYMENT = _list("payslip payroll salary wage timesheet lohn gehalt gehaelter salaire nomina")
 
 # Parts of a record that is kept: order_items, invoice_lines.
 PARTS = _list("""
-item line position detail entry row posten positionen zeile ligne linea tax discount
+item line position detail entry row posten positionen zeile ligne linea riga pozycja regel tax discount
 """)
 
 LOGS = _list("""
 log audit history event activity trail journal protokoll historie journal version revision
 """)
 
+# What is sent like letters: an e-mail's delivery is no delivery of goods.
+LETTERS = _list("email mail sms push webhook message notification newsletter")
+
 # Tables of tools, with nobody in them.
 MACHINERY = _list("""
 alembic_version schema_migrations ar_internal_metadata django_migrations django_content_type
-flyway_schema_history knex_migrations migrations spatial_ref_sys sqlite_sequence databasechangelog
-databasechangeloglock
+flyway_schema_history knex_migrations _prisma_migrations migrations spatial_ref_sys sqlite_sequence
+databasechangelog databasechangeloglock
 """)
 
 # Files that people have put somewhere; what points at them says whose they are.
@@ -93,12 +112,15 @@ COMPOUND_HEADS = _list("datum nummer adresse betrag strasse telefon preis summe 
 POINTER_ENDINGS = _list("""
 id no nr num number key code ref uid uuid fk pk guid ident nummer kennung numero
 """)
+# The same in front: cod_cliente, id_pacjenta, num_adherent, fk_user.
+POINTER_BEGINNINGS = _list("id cod codigo codice code kod num numero nro nr fk idx ref")
 
 # The row is the one's who is named so.
 OWNING_ROLES = _list("""
 owner author sender creator submitter poster uploader writer holder buyer payer subscriber requester
-requestor reporter applicant subject follower voter reviewer actor posted written uploaded submitted
-requested authored ordered purchased
+requestor reporter applicant subject follower voter actor posted written uploaded submitted requested
+authored ordered purchased blocker liker viewer booker autor auteur autore absender expediteur remitente
+mittente afzender nadawca respondent
 """)
 
 # The row is somebody else's, or nobody's; it only names one who had to do with it.
@@ -108,11 +130,14 @@ handled agent deleted processed invited inviter invitee rep representative respo
 nurse teacher technician prescribed prescriber examined performed verified closed resolved locked moderated
 moderator editor edited banned blocked boss lead leader head chief mentor sponsor coordinator contact
 attending treating signed ordering served swapped replaced substitute deputy with cashier clerk driver
-operator vorgesetzter betreuer bearbeiter to cc vendedor gestor tuteur
+operator vorgesetzter betreuer bearbeiter to cc vendedor gestor tuteur whodunnit initiator causer lecturer
+instructor examiner professor handler followee mentioned guardian
 """)
 
-# The row is theirs, unless it also names the one who sent it.
-RECEIVING_ROLES = _list("recipient receiver addressee empfaenger destinataire destinatario")
+# The row is theirs, unless it also names the one who sent it, or whom it is about.
+RECEIVING_ROLES = _list(
+    "recipient reviewer receiver addressee empfaenger destinataire destinatario odbiorca ontvanger"
+)
 
 # Who made a row may own it or not; other columns decide.
 MAKING_ROLES = _list("created added entered inserted made erstellt angelegt cree creado")
@@ -148,6 +173,45 @@ SHORT = {
     "ma": "mitarbeiter",
     "pers": "person",
     "stud": "student",
+    "nm": "name",
+    "mob": "mobile",
+    "hsh": "hash",
+    "lst": "last",
+    "lgn": "login",
+    "dt": "date",
+    "ts": "timestamp",
+    "cd": "code",
+    "amt": "amount",
+    "sts": "status",
+    "stat": "status",
+    "cty": "city",
+    "ctry": "country",
+    "ln": "line",
+    "rmk": "remark",
+    "txt": "text",
+    "desc": "description",
+    "msg": "message",
+    "img": "image",
+    "doc": "document",
+    "inc": "income",
+    "occ": "occupation",
+    "mar": "marital",
+    "bal": "balance",
+    "ccy": "currency",
+    "bnf": "beneficiary",
+    "msk": "masked",
+    "nbr": "number",
+    "txn": "transaction",
+    "trx": "transaction",
+    "pol": "policy",
+    "crd": "card",
+    "clm": "claim",
+    "eml": "email",
+    "grp": "group",
+    "hist": "history",
+    "prod": "product",
+    "dept": "department",
+    "mgr": "manager",
 }
 
 # Other systems that know people by an id of their own.
@@ -162,13 +226,13 @@ brevo mailjet external ext sso oidc saml ldap keycloak cognito firebase onesigna
 
 # Besides the words for columns and people, those that the draft may repeat. Any other key might be a name.
 CONTAINERS = _list("""
-contact address billing shipping delivery customer user profile meta data payload before after old new change
-person family emergency item result value detail history attribute extra info personal account main home work
-relative guardian entry list object actor request response body form field answer note doctor
+contact address billing shipping delivery customer user profile meta data payload before after old new
+change person family emergency item result value detail history attribute extra info personal account main
+home work relative guardian entry list object actor request response body form field answer note doctor
 """)
 
 # Words after the one that counts which change nothing: email_lower, phone_1, name_enc.
 HARMLESS = _list("""
-1 2 3 lower norm normalized normalised raw enc encrypted hash hashed alt secondary work home private canonical
-clean search idx
+1 2 3 lower norm normalized normalised raw enc encrypted hash hashed alt secondary work home private
+canonical clean search idx masked path uri url file filename
 """)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -33,6 +34,10 @@ class Page:
     mentions: Mapping[str, list[tuple[Edge, Mapping[str, Rule]]]]
     undecided: Mapping[str, str]
     not_personal: Mapping[str, str]
+    elsewhere: Sequence[str] = ()
+    """Schemas with tables that were not looked at."""
+    unread: Sequence[str] = ()
+    """Tables of which no row could be read."""
 
     @property
     def reviews(self) -> int:
@@ -53,8 +58,7 @@ def write(page: Page) -> str:
     if page.undecided:
         lines += ["", *_remark(_UNDECIDED), "review:"]
         for name, doubt in page.undecided.items():
-            lines += [f"  {quoted(name)}: >-", *(f"    {line}" for line in wrap(f"{doubt};", _WIDTH - 4))]
-            lines += ["    suggestion: not_personal"]
+            lines += [f"  {quoted(name)}: >-", *(f"    {line}" for line in wrap(doubt, _WIDTH - 4))]
     if page.not_personal:
         lines += ["", "not_personal:"]
         lines += [_commented(f"  - {quoted(name)}", why) for name, why in page.not_personal.items()]
@@ -75,6 +79,12 @@ def _head(page: Page) -> Iterator[str]:
         " put your rule in its place. What the draft would do stands at the end of it. Read the rest as well:"
         " all of it is guessed."
     )
+    if page.unread:
+        yield from _remark(
+            f"No row could be read of {', '.join(page.unread)}: only names and types speak there."
+        )
+    if page.elsewhere:
+        yield from _remark(f"Not looked at: tables in {', '.join(page.elsewhere)}; name them with --schema.")
     yield "version: 1"
     if page.schemas:
         yield f"schemas: [{', '.join(quoted(name) for name in page.schemas)}]"
@@ -126,9 +136,11 @@ def _table(page: Page, name: str) -> Iterator[str]:
             columns = ", ".join(f"{quoted(column)}: {rule.yaml}" for column, rule in rules.items())
             yield _commented(f"      - {_link(edge, 'to')[:-1]}, columns: {{{columns}}}}}", edge.reason)
     yield "    columns:"
+    rules = page.rules[name]
+    times = Counter(rule.doubt for rule in rules.values() if _is_shared(rule))
     anchors: dict[str, str] = {}
-    for column, rule in page.rules[name].items():
-        yield from _column(name, column, rule, anchors)
+    for column, rule in rules.items():
+        yield from _column(name, column, rule, anchors, shared=times[rule.doubt] > 1)
 
 
 def _links(page: Page, name: str) -> Iterator[str]:
@@ -158,17 +170,18 @@ def _pairs(pairs: Iterable[tuple[str, str | int]]) -> str:
     return ", ".join(f"{quoted(one)}: {quoted(other)}" for one, other in pairs)
 
 
-def _column(table: str, column: str, rule: Rule, anchors: dict[str, str]) -> Iterator[str]:
+def _column(table: str, column: str, rule: Rule, anchors: dict[str, str], *, shared: bool) -> Iterator[str]:
     name = f"      {quoted(column)}:"
     if not rule.doubt:
         yield _commented(f"{name} {rule.yaml}", rule.reason)
         return
     anchor = ""
-    if _is_shared(rule):
+    if shared:
         if rule.doubt in anchors:
             yield _commented(f"{name} *{anchors[rule.doubt]}", rule.reason)
             return
-        anchors[rule.doubt] = "keep_" + re.sub(r"\W+", "_", table, flags=re.ASCII)
+        more = f"_{len(anchors) + 1}" if anchors else ""
+        anchors[rule.doubt] = "keep_" + re.sub(r"\W+", "_", table, flags=re.ASCII) + more
         anchor = f" &{anchors[rule.doubt]}"
     yield _commented(f"{name}{anchor}", rule.reason)
     yield from _review(rule.doubt, rule.yaml)
@@ -182,8 +195,8 @@ def _review(doubt: str, suggestion: str) -> Iterator[str]:
 
 
 def _is_shared(rule: Rule) -> bool:
-    """One decision for all columns of a record: the law that keeps it."""
-    return rule.doubt.startswith("no basis is known")
+    """One decision for all columns of a record, the law that keeps it; and one for all of a key."""
+    return rule.doubt.startswith(("no basis is known", "rows that stay may go by"))
 
 
 def _remark(text: str, indent: str = "") -> list[str]:

@@ -12,6 +12,7 @@ from decide_draft import decided
 from effaced.datamap.draft.draft import draft_map
 from effaced.errors import ConfigurationError
 
+ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 PEOPLE = (
     "CREATE TABLE customers (id integer PRIMARY KEY, email varchar(60) NOT NULL UNIQUE, name varchar(60))"
@@ -81,6 +82,30 @@ def test_people_who_are_known_through_somebody_are_no_subject(company):
     )
     assert told["subject"]["table"] == "customers"
     assert told["tables"]["contact_persons"]["link"] == {"to": "customers", "on": {"customer_id": "id"}}
+
+
+@ONLY_SQLITE
+def test_shops_and_programs_with_an_address_are_no_people(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        "CREATE TABLE kiosks (id integer PRIMARY KEY, name text, email text, phone text)",
+        "CREATE TABLE oauth_clients (id integer PRIMARY KEY, name text, secret text)",
+        "CREATE TABLE sales_a (id integer PRIMARY KEY, kiosk_id integer REFERENCES kiosks)",
+        "CREATE TABLE sales_b (id integer PRIMARY KEY, kiosk_id integer REFERENCES kiosks)",
+    )
+    assert told["subject"] == {"table": "customers", "key": "id"}
+
+
+@ONLY_SQLITE
+def test_where_no_word_is_known_addresses_tell_who_may_be_meant(company):
+    company.run(
+        "CREATE TABLE vasarlok (id integer PRIMARY KEY, elerhetoseg text, nev text, login text)",
+        "CREATE TABLE rendeles (id integer PRIMARY KEY, vasarlok_id integer REFERENCES vasarlok)",
+        "INSERT INTO vasarlok VALUES (1, 'a@x.example', 'A', 'a'), (2, 'b@x.example', 'B', 'b')",
+    )
+    with pytest.raises(ConfigurationError, match="Closest: vasarlok"):
+        draft_map(company.session.connection())
 
 
 def test_a_subject_can_be_named(company):
@@ -173,6 +198,80 @@ def test_rows_that_know_a_person_by_e_mail_are_linked_by_it(company):
 def test_a_link_by_e_mail_that_no_row_bears_out_is_for_review(company):
     told = drafted(company, PEOPLE, "CREATE TABLE newsletter (email varchar(60) PRIMARY KEY)")
     assert "no row to see" in review(told["tables"]["newsletter"]["columns"]["email"])
+
+
+@ONLY_SQLITE
+def test_mail_is_linked_by_the_address_whatever_its_column_is_called(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        THREE,
+        "CREATE TABLE mails (id integer PRIMARY KEY, to_address varchar(60), from_address varchar(60))",
+        "INSERT INTO mails VALUES (1, 'a@x.example', 'us@x.example'), (2, 'us@x.example', 'b@x.example')",
+    )
+    assert told["tables"]["mails"]["link"] == [
+        {"to": "customers", "on": {"to_address": "email"}},
+        {"to": "customers", "on": {"from_address": "email"}},
+    ]
+
+
+@ONLY_SQLITE
+def test_rows_that_know_a_person_by_another_number_are_linked_by_it(company):
+    told = drafted(
+        company,
+        "CREATE TABLE customers (id integer PRIMARY KEY, email text, card_no varchar(10) UNIQUE)",
+        "CREATE TABLE notes (customer_id integer PRIMARY KEY, body text)",
+        "CREATE TABLE entries (id integer PRIMARY KEY, card_no varchar(10), gate text)",
+        "INSERT INTO customers VALUES (1, 'a@x.example', 'C1'), (2, 'b@x.example', 'C2')",
+        "INSERT INTO entries VALUES (1, 'C1', 'N'), (2, 'C2', 'S')",
+    )
+    assert told["tables"]["entries"]["link"] == {"to": "customers", "on": {"card_no": "card_no"}}
+    assert told["tables"]["notes"]["link"] == {"to": "customers", "on": {"customer_id": "id"}}
+
+
+@ONLY_SQLITE
+def test_made_up_ids_of_people_point_at_them_whatever_the_column_is_called(company):
+    one, two = (f"a0000000-0000-4000-8000-00000000000{digit}" for digit in "12")
+    told = drafted(
+        company,
+        "CREATE TABLE users (id varchar(36) PRIMARY KEY, email text)",
+        "CREATE TABLE answers (id integer PRIMARY KEY, zork varchar(36), body text)",
+        f"INSERT INTO users VALUES ('{one}', 'a@x.example'), ('{two}', 'b@x.example')",
+        f"INSERT INTO answers VALUES (1, '{one}', 'x'), (2, '{two}', 'y')",
+    )
+    assert told["tables"]["answers"]["link"] == {"to": "users", "on": {"zork": "id"}}
+
+
+@ONLY_SQLITE
+def test_what_several_have_together_goes_with_the_last_of_them(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        "CREATE TABLE bookings (ref varchar(8) PRIMARY KEY, arrival date)",
+        "CREATE TABLE booking_guests (customer_id integer REFERENCES customers,"
+        " booking_ref varchar(8) REFERENCES bookings, PRIMARY KEY (customer_id, booking_ref))",
+        "CREATE TABLE posts (id integer PRIMARY KEY, author integer NOT NULL REFERENCES customers)",
+        "CREATE TABLE likes (customer_id integer REFERENCES customers, post_id integer REFERENCES posts,"
+        " PRIMARY KEY (customer_id, post_id))",
+    )
+    assert told["tables"]["bookings"]["link"] == {"from": "booking_guests", "on": {"ref": "booking_ref"}}
+    assert told["tables"]["posts"]["link"] == {"to": "customers", "on": {"author": "id"}}
+
+
+@ONLY_SQLITE
+def test_who_examines_or_is_followed_through_a_row_of_the_same_key(company):
+    told = drafted(
+        company,
+        "CREATE TABLE persons (id integer PRIMARY KEY, first_name text, email text)",
+        "CREATE TABLE employees (id integer PRIMARY KEY REFERENCES persons, salary integer)",
+        "CREATE TABLE exams (id integer PRIMARY KEY, person_id integer NOT NULL REFERENCES persons,"
+        " examiner_id integer REFERENCES employees, grade text)",
+        "CREATE TABLE follows (follower_id integer REFERENCES persons,"
+        " followee_id integer REFERENCES persons, PRIMARY KEY (follower_id, followee_id))",
+    )
+    assert told["tables"]["exams"]["link"] == {"to": "persons", "on": {"person_id": "id"}}
+    assert told["tables"]["exams"]["mentions"][0]["on"] == {"examiner_id": "id"}
+    assert len(told["tables"]["follows"]["link"]) == 2
 
 
 def test_a_number_that_may_be_another_number_is_for_review(company):
@@ -313,6 +412,18 @@ def test_a_personal_looking_table_that_nothing_leads_to_is_for_review(company):
     assert "phone" in told["review"]["callers"]
 
 
+@ONLY_SQLITE
+def test_a_review_of_a_table_says_how_it_could_be_linked(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        THREE,
+        "CREATE TABLE invites (id integer PRIMARY KEY, email varchar(60))",
+        "INSERT INTO invites VALUES (1, 'new@x.example')",
+    )
+    assert "link it: {to: customers, on: {email: email}}" in told["review"]["invites"]
+
+
 def test_values_alone_can_make_a_table_personal(company):
     told = drafted(
         company,
@@ -321,6 +432,30 @@ def test_values_alone_can_make_a_table_personal(company):
         "INSERT INTO misc VALUES (1, 'who@knows.example')",
     )
     assert "val" in told["review"]["misc"]
+
+
+@ONLY_SQLITE
+def test_an_owner_that_no_row_tells_is_for_review(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        "CREATE TABLE tokens (id integer PRIMARY KEY, owner_type text, owner_id integer, label text)",
+    )
+    assert "no row tells" in told["review"]["tokens"]
+
+
+@ONLY_SQLITE
+def test_one_address_in_common_makes_no_supplier_a_customers(company):
+    told = drafted(
+        company,
+        PEOPLE,
+        THREE,
+        "CREATE TABLE makers (id integer PRIMARY KEY, contact_email varchar(60))",
+        "CREATE TABLE wares (id integer PRIMARY KEY, maker_id integer REFERENCES makers)",
+        "INSERT INTO makers VALUES (1, 'a@x.example'), (2, 'm@m.example')",
+    )
+    assert "makers" in told["review"]
+    assert told["not_personal"] == ["wares"]
 
 
 # --- rows and columns --------------------------------------------------------------------------------
@@ -463,6 +598,30 @@ def test_views_are_left_alone_and_partitions_go_through_their_parent(company):
         "CREATE VIEW names AS SELECT name FROM customers",
     )
     assert list(told["tables"]) == ["customers", "visits"]
+
+
+@ONLY_POSTGRES
+def test_schemas_that_are_not_looked_at_are_named(company):
+    company.run(PEOPLE, "CREATE SCHEMA crm", "CREATE TABLE crm.leads (id integer PRIMARY KEY, email text)")
+    assert "# Not looked at: tables in crm;" in draft_map(company.session.connection()).text
+    with pytest.raises(ConfigurationError, match="no schema 'nope'"):
+        draft_map(company.session.connection(), schemas=["nope"])
+
+
+@ONLY_POSTGRES
+def test_tables_that_may_not_be_read_are_named_and_guessed_by_their_names(company):
+    company.run(
+        PEOPLE,
+        "CREATE TABLE visits (id integer PRIMARY KEY, customer_id integer)",
+        "CREATE ROLE effaced_limited",
+        "GRANT SELECT ON customers TO effaced_limited",
+        "SET LOCAL ROLE effaced_limited",
+    )
+    answer = draft_map(company.session.connection())
+    assert answer.unread == ("visits",)
+    assert "# No row could be read of visits:" in answer.text
+    assert "{to: customers, on: {customer_id: id}}" in answer.text
+    company.run("RESET ROLE")
 
 
 # --- values stay where they are ----------------------------------------------------------------------

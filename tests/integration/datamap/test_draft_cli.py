@@ -67,6 +67,12 @@ def test_a_file_that_is_there_is_written_over_by_force(run, tmp_path):
     assert "precious" not in path.read_text()
 
 
+def test_a_folder_that_is_not_there_is_told_before_the_work(run, tmp_path):
+    answer = run("--output", str(tmp_path / "nowhere" / "datamap.yaml"))
+    assert isinstance(answer.exception, ConfigurationError)
+    assert "folder" in str(answer.exception)
+
+
 def test_nothing_of_the_rows_is_said(run):
     answer = run()
     assert "alice" not in answer.output.lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from effaced.datamap.draft import words
+from effaced.datamap.draft.concepts import BY_WORD
 from effaced.datamap.draft.names import concept_of, is_one_of, pieces, pointer, system_of, table_words
 
 
@@ -77,6 +78,14 @@ def test_the_schema_and_wrappings_do_not_count() -> None:
         ("valid_to", "date", "moment"),
         ("family_doctor", "text", "full_name"),
         ("xyz", "text", None),
+        ("cust_nm", "text", "name"),
+        ("emlAddr", "text", "email"),
+        ("sex_cd", "text", "gender"),
+        ("profile_photo_path", "text", "photo"),
+        ("given_names", "text", "first_name"),
+        ("data_urodzenia", "date", "birth"),
+        ("Prénom", "text", "first_name"),
+        ("payload_data", "text", None),
     ],
 )
 def test_columns_tell_what_they_hold(column: str, family: str, concept: str | None) -> None:
@@ -94,6 +103,9 @@ def test_columns_tell_what_they_hold(column: str, family: str, concept: str | No
         ("assigned_to", ("assigned",)),
         ("KdNr", ("kunde",)),
         ("author", ("author",)),
+        ("cod_cliente", ("cliente",)),
+        ("post_author", ("post", "author")),
+        ("cntct_id", ("contact",)),
         ("id", None),
         ("name", None),
     ],
@@ -115,3 +127,8 @@ def test_columns_that_point_say_where(column: str, stem: tuple[str, ...] | None)
 )
 def test_references_for_other_systems_are_known(column: str, kind: str | None) -> None:
     assert system_of(column) == kind
+
+
+def test_the_name_of_the_table_in_front_says_nothing_about_a_column() -> None:
+    assert concept_of("comment_approved", "text", "comments") is BY_WORD["state"]
+    assert concept_of("session_key", "text", "sessions") is BY_WORD["device"]

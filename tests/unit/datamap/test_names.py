@@ -18,7 +18,9 @@ from effaced.datamap.names import column_sounds_like, table_sounds_like
         ("Straße", "an address"),
         ("customer_name", "a person's name"),
         ("users_name", "a person's name"),
-        ("LAST_NAME", "a person's name"),
+        ("LAST_NAME", "a last name"),
+        ("nazwisko", "a last name"),
+        ("codice_fiscale", "an official number of a person"),
         ("last_sign_in_ip", "an IP address"),
     ],
 )
