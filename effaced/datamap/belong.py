@@ -54,10 +54,7 @@ class Belonging:
 
     def points(self, rows: FromClause, table: str, link: Link, at: FromClause) -> ColumnElement[bool]:
         """Whether a row of the table has this link to that very row of the other one."""
-        pairs = [
-            _as_text(rows.c[own]) == _as_text(at.c[other]) if link.as_text else rows.c[own] == at.c[other]
-            for own, other in link.on
-        ]
+        pairs = (_equal(rows.c[own], at.c[other], link.as_text) for own, other in link.on)
         return and_(self._where(rows, table, link), *pairs)
 
     def keys(self, table: str) -> Select[*tuple[object, ...]]:
@@ -105,12 +102,7 @@ class Belonging:
         condition = self._where(rows, table, link)
         # Rows that hold the subject's key need no look at the subject: they are found after it is gone, too.
         if is_direct(self.data_map, link):
-            pairs = [
-                _as_text(rows.c[own]) == _as_text(self.key.parameter(part))
-                if link.as_text
-                else rows.c[own] == self.key.parameter(part)
-                for own, part in link.on
-            ]
+            pairs = (_equal(rows.c[own], self.key.parameter(part), link.as_text) for own, part in link.on)
             return and_(condition, *pairs)
         own = [_as_text(rows.c[name]) if link.as_text else rows.c[name] for name in link.columns]
         # IN, not EXISTS: SQLite can use an index of this table only for IN.
@@ -125,12 +117,9 @@ class Belonging:
         return self.made[asked]
 
     def _make_theirs(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
-        if (
-            link.to in self.captured
-            and not link.as_text
-            and link.targets == self.schema.tables[link.to].primary
-        ):
-            return self._captured(link.to)
+        if link.to in self.captured and link.targets == self.schema.tables[link.to].primary:
+            known = self._captured(link.to)
+            return select(*map(_as_text, known.subquery().c)) if link.as_text else known
         others = self.schema.table(link.to).alias()
         cells = [_as_text(others.c[name]) if link.as_text else others.c[name] for name in link.targets]
         return select(*cells).where(self._rows(others, link.to, but_through))
@@ -140,9 +129,9 @@ class Belonging:
     ) -> Iterable[ColumnElement[bool]]:
         """Nobody else's row points at this one."""
         but_through |= {table}
-        for name, pairs in pointers(self.schema, self.data_map, table):
+        for name, pairs, as_text in pointers(self.schema, self.data_map, table):
             others = self.schema.table(name).alias()
-            points = and_(*(others.c[pointer] == rows.c[own] for pointer, own in pairs))
+            points = and_(*(_equal(others.c[pointer], rows.c[own], as_text) for pointer, own in pairs))
             rule = self.data_map.tables.get(name)
             known = rule is not None and rule.owned and name not in but_through
             mine = self._rows(others, name, but_through) if known else false()
@@ -183,6 +172,10 @@ def as_parameter(rows: Iterable[Sequence[Any]], dialect: str) -> str:
 
 def _in(cells: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]]) -> ColumnElement[bool]:
     return cells[0].in_(found) if len(cells) == 1 else tuple_(*cells).in_(found)
+
+
+def _equal(one: ColumnElement[Any], other: ColumnElement[Any], as_text: bool) -> ColumnElement[bool]:
+    return _as_text(one) == _as_text(other) if as_text else one == other
 
 
 def _as_text(cell: ColumnElement[Any]) -> ColumnElement[str]:

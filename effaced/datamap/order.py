@@ -57,15 +57,17 @@ def is_direct(data_map: DataMap, link: Link) -> bool:
 
 def pointers(
     schema: LiveSchema, data_map: DataMap, table: str
-) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Who can point at rows of a table that is linked `from` others: (pointing table, (pointer, own column)).
+) -> Iterator[tuple[str, tuple[tuple[str, str], ...], bool]]:
+    """Who can point at rows of a table that is linked `from` others.
 
-    By those links and by foreign keys. Rows that are the person's because of this table don't count:
-    they go with it.
+    Each as (pointing table, (pointer, own column), whether they are compared as texts). By those links and by
+    foreign keys. Rows that are the person's because of this table don't count: they go with it.
     """
     rule = data_map.tables[table]
     found = {
-        (link.to, tuple(sorted((other, own) for own, other in link.on))) for link in rule.links if link.back
+        (link.to, tuple(sorted((other, own) for own, other in link.on)), link.as_text)
+        for link in rule.links
+        if link.back
     }
     for key in schema.foreign_keys:
         child = data_map.tables.get(key.table)
@@ -73,7 +75,7 @@ def pointers(
             link.to == table and not link.back and set(link.on) <= set(key.on) for link in child.links
         )
         if key.to == table and not follows:
-            found.add((key.table, tuple(sorted(key.on))))
+            found.add((key.table, tuple(sorted(key.on)), False))
     yield from sorted(found)
 
 
@@ -245,7 +247,7 @@ class _Search:
         for link in self.data_map.tables[table].links:
             self._read_link(link, found, (*trail, table))
             if link.back:
-                for name, pairs in pointers(self.schema, self.data_map, table):
+                for name, pairs, _ in pointers(self.schema, self.data_map, table):
                     if name in self.data_map.tables and self.data_map.tables[name].owned and name != table:
                         found.setdefault(name, set()).update(pointer for pointer, _ in pairs)
                         found[name] |= self._own_columns(name)

@@ -204,6 +204,48 @@ def test_keys_of_another_type_are_compared_as_texts_if_the_map_says_so(company):
     assert company.rows("SELECT tag FROM tags") == [("y",)]
 
 
+def test_a_row_that_others_point_at_by_a_text_stays_as_long_as_they_do(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, home varchar(20))",
+        "CREATE TABLE homes (id integer PRIMARY KEY)",
+        "INSERT INTO people VALUES (1, '7'), (2, '7'), (3, '8')",
+        "INSERT INTO homes VALUES (7), (8)",
+    )
+    plan = company.plan("""
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: delete, home: delete}}
+          homes: {link: {from: people, on: {id: home}, as: text}, columns: {id: delete}}
+        """)
+    erased(company, plan)
+    assert company.rows("SELECT id FROM homes ORDER BY id") == [(7,), (8,)]
+    erased(company, plan, "2")
+    assert company.rows("SELECT id FROM homes") == [(8,)]
+
+
+def test_rows_that_go_after_the_person_are_still_found_by_a_text(company):
+    company.run(
+        "CREATE TABLE notes (id integer PRIMARY KEY, person varchar(20))",
+        "CREATE TABLE people (id integer PRIMARY KEY, number varchar(5) UNIQUE NOT NULL,"
+        " favourite integer REFERENCES notes)",
+        "INSERT INTO notes VALUES (10, '1'), (20, '2')",
+        "INSERT INTO people VALUES (1, 'a', 10), (2, 'b', 10)",
+    )
+    plan = company.plan("""
+        version: 1
+        subject: {table: people, key: number}
+        tables:
+          people:
+            columns: {id: delete, number: delete, favourite: delete}
+            mentions: {to: notes, on: {favourite: id}, columns: {favourite: delete}}
+          notes: {link: {to: people, on: {person: id}, as: text}, columns: {id: delete, person: delete}}
+        """)
+    erased(company, plan, "a")
+    assert company.rows("SELECT id FROM notes") == [(20,)]
+    assert company.rows("SELECT id, favourite FROM people") == [(2, None)]
+
+
 class TestMentions:
     MAP = """
         version: 1
