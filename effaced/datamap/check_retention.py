@@ -101,10 +101,11 @@ def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
 
 def retention_order_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     """For a map that has no other problem: can the rows go one after the other, and still be found?"""
-    order = find_order(schema, map_after(data_map))
+    after = map_after(data_map)
+    order = find_order(schema, after)
     for name in (*order.circle, *order.captured):
         table = data_map.tables[name]
-        if ending(table):
+        if ending(table) and not after.tables[name].stays:
             yield (
                 table.line,
                 f"{name}: when its retention has ended, the rows that lead to its own have to go before them,"
