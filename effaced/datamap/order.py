@@ -63,7 +63,8 @@ def pointers(
     Each as (pointing table, (pointer, own column), whether they are compared as texts). By those links and by
     foreign keys. Rows that are the person's because of this table don't count: they go with it.
     """
-    rule = data_map.tables[table]
+    # Those of other kinds of people count, too.
+    rule = (data_map.whole or data_map).tables[table]
     found = {
         (link.to, tuple(sorted((other, own) for own, other in link.on)), link.as_text)
         for link in rule.links
@@ -115,7 +116,7 @@ class _Search:
             for reader in units
             for table, columns in self._reads(reader).items()
             for unit in of_table.get(table, ())
-            if unit != reader and self._disturbs(unit, columns)
+            if unit != reader and self._disturbs(unit, columns) and not self._is_of_others(unit, reader)
         }
         waits: dict[Unit, set[Unit]] = {unit: set() for unit in units}
         lets: dict[Unit, set[Unit]] = {unit: set() for unit in units}
@@ -216,6 +217,14 @@ class _Search:
             return not rule.stays or bool(columns & set(rule.changed))
         return bool(columns & set(unit.let_go or rule.mentions[unit.mention].columns))
 
+    def _is_of_others(self, unit: Unit, reader: Unit) -> bool:
+        """Whether it empties pointers in the very rows that the other statement leaves out."""
+        if not reader.is_main or unit.mention < 0 or unit.table != reader.table:
+            return False
+        rule = self.data_map.tables[unit.table]
+        conditions = {column for link in rule.links for column, _ in link.where}
+        return not conditions & set(rule.mentions[unit.mention].columns)
+
     def _evaluated(self, unit: Unit) -> list[str]:
         """The tables whose person's rows the statement has to tell from others."""
         rule = self.data_map.tables[unit.table]
@@ -230,8 +239,9 @@ class _Search:
             self._read_link(link, found, ())
         if self.data_map.tables[unit.table].owned:
             self._read(unit.table, found, ())
-            # Its own cells it reads as it writes, unless something has been written to them before.
-            if unit.is_main and unit.table not in self.captured:
+            # Its own cells it reads as it writes, unless something has been written to them before. A mention
+            # tells by them whose rows are not the person's.
+            if not unit.let_go and unit.table not in self.captured:
                 found.setdefault(unit.table, set()).update(self._own_columns(unit.table))
         return found
 
