@@ -409,7 +409,7 @@ def test_a_row_that_stays_when_a_cell_of_it_ends_may_have_to_be_looked_up_for_ot
             mentions: {to: rooms, on: {room: id}, columns: {room: delete}}
           rooms: {link: {from: people, on: {id: room}}, columns: {id: delete}}
         """
-    assert [] == problems(company, yaml)
+    assert problems(company, yaml) == []
 
 
 def test_each_kind_of_people_has_its_own_ends(company):
