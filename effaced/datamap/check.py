@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from effaced.datamap.check_checks import asked_problems
 from effaced.datamap.check_columns import column_problems
+from effaced.datamap.check_depth import depth_problems
 from effaced.datamap.check_links import inheritance_problems, link_problems, reach_problems
 from effaced.datamap.check_pointers import order_problems, pointer_problems
 from effaced.datamap.check_rectify import rectify_problems
@@ -50,6 +51,7 @@ def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
         for each in data_map.people:
             view = data_map.seen_by(each.name)
             found |= {*order_problems(schema, view), *retention_order_problems(schema, view)}
+            found |= {*depth_problems(connection, schema, view)}
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, given, note, reject, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 from world import World
@@ -28,6 +28,7 @@ from effaced.datamap.load import load_map
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.datamap.subject import find_subject
 from effaced.db import Database
+from effaced.errors import ConfigurationError
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "30"))
 SHARDS = 5
@@ -58,7 +59,13 @@ def test_an_erasure_does_what_the_map_says_and_nothing_else(
         note(";\n".join([*script(world), said]))
         with company_database.sessions() as session:  # never committed: each example finds it empty
             build(session, world)
-            plan = plan_erasure(session.connection(), load_map(path), KEYRING)
+            try:
+                plan = plan_erasure(session.connection(), load_map(path), KEYRING)
+            except ConfigurationError as refused:
+                # The one thing that depends on more than the generator can know.
+                if any("than SQLite can read" not in each.message for each in refused.problems):
+                    raise
+                reject()
             for place, subject in enumerate(world.subjects):
                 for person in range(2 - place):
                     erase_one(session, world, plan.named(kind_of(world, place)), subject, person)
