@@ -139,7 +139,7 @@ def _texts(pick: Pick, column: Column) -> str:
         digits = 32 if column.length is None else max(0, min(32, column.length - 7))
         surrogates = ["", WORD, "erased-" + (HEX * 2)[:digits], f"erased-{HEX[:8]}", "hashed-k9-" + HEX * 4]
         return _short(pick.one(surrogates), column)
-    return _short(SEPARATOR.join(pick.one(_WORDS) for _ in range(1 + pick.upto(2))), column)
+    return _short(SEPARATOR.join(pick.one(_WORDS) for _ in range(1 + pick.upto(3))), column)
 
 
 def _short(text: str, column: Column) -> str:
@@ -221,16 +221,20 @@ def _documents(pick: Pick, column: Column) -> str:
     word = pick.one(_WORDS).replace("\\", "\\\\").replace('"', '\\"')
     other = pick.one(_WORDS).replace("\\", "\\\\").replace('"', '\\"')
     mine = f'"{word}{SEPARATOR}{other}"'
+    contacts = f'[{{"email": "{word}", "n": 1}}, {{"n": 2}}, {{"email": null, "deep": [{mine}, "{other}"]}}]'
+    everything = (
+        f'{{"name": {mine}, "keep": 1.10, "tags": ["{other}", {mine}, null, 7], "contacts": {contacts},'
+        f' "home address": {{"street": {mine}, "no": 12}}, "note": {mine}}}'
+    )
     documents = [
-        f'{{"name": {mine}, "keep": 1.10, "tags": ["{other}", {mine}, null, 7]}}',
-        f'{{"contacts": [{{"email": "{word}", "n": 1}}, {{"n": 2}}, {{"email": null, "deep": [{mine}]}}]}}',
-        f'{{"home address": {{"street": {mine}, "no": 12}}, "name": {{"first": "{word}"}}, "note": {mine}}}',
+        everything,
+        everything,
+        everything,
+        f'{{"name": {{"first": "{word}"}}, "home address": ["{other}"], "tags": {{"a": 1}}}}',
         f'[{{"name": "{word}"}}, {{"name": ["{other}"]}}, 3, "{word}"]',
         '{"name": null, "tags": [], "contacts": {"email": "x"}, "note": 5}',
         f'{{"name": "{WORD}", "tags": ["x", 7, true], "contacts": [{{"deep": ["gone"]}}]}}',
-        "{}",
-        "[]",
-        '"text"',
+        pick.one(["{}", "[]", '"text"']),
     ]
     if column.type == "text":
         documents.append(f"no JSON: {word}")
