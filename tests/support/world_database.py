@@ -30,7 +30,9 @@ def build(session: Session, world: World) -> None:
             cursor.execute(statement)
         cursor.execute("PRAGMA defer_foreign_keys = OFF")
     else:
-        cursor.execute("; ".join([*script(world), _CHECKED]))
+        # However slow the machine is, the transaction may wait.
+        patient = "SET LOCAL idle_in_transaction_session_timeout = 0"
+        cursor.execute("; ".join([patient, *script(world), _CHECKED]))
     cursor.close()
 
 
