@@ -201,16 +201,16 @@ def _json_rules(pick: Pick, column: Column) -> list[Rule]:
 
 
 _LEAVES: tuple[Rule, ...] = (
-    "delete", {"anonymise": None}, {"anonymise": "fixed_text", "text": WORD}, fixed(7), fixed(True),
-    fixed("x"), *anonymise("random_unique", "random_email", "random_uuid", "empty", "keyed_hash"),
-    {"scrub": "all"}, {"scrub": ["name"]},
+    "delete", "delete", "delete", {"anonymise": None}, {"anonymise": "fixed_text", "text": WORD}, fixed(7),
+    fixed(True), fixed("x"), *anonymise("random_unique", "random_email", "random_uuid", "empty"),
+    *anonymise("keyed_hash"), {"scrub": "all"}, {"scrub": ["name"]},
 )  # fmt: skip
 JSON_PATHS: dict[str, tuple[Rule, ...]] = {
     "$.name": _LEAVES,
     "$.contacts[*].email": _LEAVES,
     '$["home address"].street': _LEAVES,
     "$.tags[*]": _LEAVES,
-    "$.tags[1]": _LEAVES[1:],
+    "$.tags[1]": _LEAVES[3:],
     "$.note": ({"scrub": "all"}, {"scrub": ["email"]}),
     "$[*].name": _LEAVES,
     "$.contacts[*].deep[*]": _LEAVES,
