@@ -44,6 +44,7 @@ check: setup-dev ## Lint, formatting, types, and who imports whom.
 	$(HEADING) "Imports (import-linter)"
 	@$(BIN)/lint-imports --no-logo
 
+# The data map's properties run ten times as many: five shards on each of two databases.
 drill: setup-dev ## Run the long tests with their full counts.
 	$(HEADING) "Drills"
 	@EFFACED_EXAMPLES=2000 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "drill or property" $(ARGS) $(TESTS)

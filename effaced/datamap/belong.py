@@ -58,10 +58,7 @@ class Belonging:
 
     def points(self, rows: FromClause, table: str, link: Link, at: FromClause) -> ColumnElement[bool]:
         """Whether a row of the table has this link to that very row of the other one."""
-        pairs = [
-            _as_text(rows.c[own]) == _as_text(at.c[other]) if link.as_text else rows.c[own] == at.c[other]
-            for own, other in link.on
-        ]
+        pairs = (_equal(rows.c[own], at.c[other], link.as_text) for own, other in link.on)
         return and_(*self._where(rows, table, link), *pairs)
 
     def keys(self, table: str) -> Select[*tuple[object, ...]]:
@@ -119,12 +116,7 @@ class Belonging:
         condition = self._where(rows, table, link)
         # Rows that hold the subject's key need no look at the subject: they are found after it is gone, too.
         if is_direct(self.data_map, link):
-            pairs = [
-                _as_text(rows.c[own]) == _as_text(self.key.parameter(part))
-                if link.as_text
-                else rows.c[own] == self.key.parameter(part)
-                for own, part in link.on
-            ]
+            pairs = (_equal(rows.c[own], self.key.parameter(part), link.as_text) for own, part in link.on)
             return and_(*condition, *pairs)
         own = [_as_text(rows.c[name]) if link.as_text else rows.c[name] for name in link.columns]
         # IN, not EXISTS: SQLite can use an index of this table only for IN.
@@ -138,12 +130,9 @@ class Belonging:
         return self.made[asked]
 
     def _make_theirs(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
-        if (
-            link.to in self.captured
-            and not link.as_text
-            and link.targets == self.schema.tables[link.to].primary
-        ):
-            return self._captured(link.to)
+        if link.to in self.captured and link.targets == self.schema.tables[link.to].primary:
+            known = self._captured(link.to)
+            return select(*map(_as_text, known.subquery().c)) if link.as_text else known
         others = self._alias(link.to, link.targets)
         cells = [_as_text(others.c[name]) if link.as_text else others.c[name] for name in link.targets]
         return select(*cells).where(self._rows(others, link.to, but_through))
@@ -153,9 +142,9 @@ class Belonging:
     ) -> Iterable[ColumnElement[bool]]:
         """Nobody else's row points at this one."""
         but_through |= {table}
-        for name, pairs in pointers(self.schema, self.data_map, table):
+        for name, pairs, as_text in pointers(self.schema, self.data_map, table):
             others = self._alias(name, [pointer for pointer, _ in pairs])
-            points = and_(*(others.c[pointer] == rows.c[own] for pointer, own in pairs))
+            points = and_(*(_equal(others.c[pointer], rows.c[own], as_text) for pointer, own in pairs))
             rule = self.data_map.tables.get(name)
             known = rule is not None and rule.owned and name not in but_through
             mine = self._rows(others, name, but_through) if known else false()
@@ -165,10 +154,12 @@ class Belonging:
         """The table's rows once more, with these columns and all by which `_rows` tells them."""
         asked = {*columns, *self.schema.tables[table].primary}
         if table in self.data_map.tables:
+            links = self.data_map.tables[table].links
             asked |= own_columns(self.data_map, table)
-            if any(link.back for link in self.data_map.tables[table].links):
+            asked |= {name for link in links if link.to == table for name in link.targets}
+            if any(link.back for link in links):
                 found = pointers(self.schema, self.data_map, table)
-                asked |= {own for _, pairs in found for _, own in pairs}
+                asked |= {own for _, pairs, _ in found for _, own in pairs}
         return self.schema.alias(table, asked)
 
     def _where(self, rows: FromClause, table: str, link: Link) -> Iterator[ColumnElement[bool]]:
@@ -199,6 +190,10 @@ def as_parameter(rows: Iterable[Sequence[Any]], dialect: str) -> str:
 
 def _in(cells: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]]) -> ColumnElement[bool]:
     return cells[0].in_(found) if len(cells) == 1 else tuple_(*cells).in_(found)
+
+
+def _equal(one: ColumnElement[Any], other: ColumnElement[Any], as_text: bool) -> ColumnElement[bool]:
+    return _as_text(one) == _as_text(other) if as_text else one == other
 
 
 def _as_text(cell: ColumnElement[Any]) -> ColumnElement[str]:

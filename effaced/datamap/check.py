@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from effaced.datamap.check_checks import asked_problems
 from effaced.datamap.check_columns import column_problems
+from effaced.datamap.check_depth import depth_problems
 from effaced.datamap.check_links import inheritance_problems, link_problems, reach_problems
 from effaced.datamap.check_pointers import order_problems, pointer_problems
 from effaced.datamap.check_rectify import rectify_problems
@@ -64,6 +65,7 @@ def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Chec
     orders = [] if found else [(view, find_order(schema, view)) for view in views]
     for view, order in orders:
         found |= {*order_problems(schema, view, order), *retention_order_problems(schema, view)}
+        found |= {*depth_problems(connection, schema, view)}
     problems = [Problem(data_map.where(line), message) for line, message in sorted(found)]
     return Checked(problems, orders if not found else [])
 

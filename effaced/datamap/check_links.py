@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from effaced.datamap.afterwards import cuts
 from effaced.datamap.corrections import Unfit, fit
 from effaced.datamap.key import KEY_FAMILIES
-from effaced.datamap.model import DataMap, Link, TableRule
+from effaced.datamap.model import DataMap, Link, Mention, TableRule
+from effaced.datamap.order import is_direct
 from effaced.datamap.reader import closest, one_of
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
@@ -22,6 +24,7 @@ def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
         yield from _below_itself(schema, table)
         for mention in table.mentions:
             yield from _columns(schema, data_map, table, mention.link, "mentions")
+            yield from _mentioned_by_own_rows(data_map, table, mention)
             for column, rule in mention.columns.items():
                 if table.name in schema.tables and column not in schema.tables[table.name].columns:
                     near = closest(column, schema.tables[table.name].columns)
@@ -188,6 +191,28 @@ def _merging(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Findin
                 f"{side.name}.{column}: {table.name} is linked by this column, and {rule.how} would make"
                 " different people look like one; use random_unique or null",
             )
+
+
+def _mentioned_by_own_rows(data_map: DataMap, table: TableRule, mention: Mention) -> Iterator[Finding]:
+    """Rows that the erasure cuts off from the person are others' from then on, and may not mention them."""
+    link = mention.link
+    other = data_map.tables.get(link.to)
+    known = all(each.to in data_map.tables for each in table.links)
+    if other is None or not known or not table.owned or not table.stays:
+        return
+    lets_go = any(column in table.changed for column in link.columns) or any(
+        table.nulls(column) and None not in values for column, values in link.where
+    )
+    same = all(table.columns.get(column) == rule for column, rule in mention.columns.items())
+    lost = not is_direct(data_map, link) and any(other.loses(column) for column in link.targets)
+    cut = next(cuts(data_map, table.name), None)
+    if cut and not (lets_go or same or lost):
+        yield (
+            link.line,
+            f"{table.name}.mentions: the erasure changes {cut}, so the person's own rows of {table.name} will"
+            f" lead to them no more, but still mention them; let {table.name}.{link.columns[0]} be delete in"
+            " their columns, too",
+        )
 
 
 def _kept_under_deleted(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:

@@ -78,15 +78,18 @@ def own_columns(data_map: DataMap, table: str) -> set[str]:
 
 def pointers(
     schema: LiveSchema, data_map: DataMap, table: str
-) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Who can point at rows of a table that is linked `from` others: (pointing table, (pointer, own column)).
+) -> Iterator[tuple[str, tuple[tuple[str, str], ...], bool]]:
+    """Who can point at rows of a table that is linked `from` others.
 
-    By those links and by foreign keys. Rows that are the person's because of this table don't count:
-    they go with it.
+    Each as (pointing table, (pointer, own column), whether they are compared as texts). By those links and by
+    foreign keys. Rows that are the person's because of this table don't count: they go with it.
     """
-    rule = data_map.tables[table]
+    # Those of other kinds of people count, too.
+    rule = (data_map.whole or data_map).tables[table]
     found = {
-        (link.to, tuple(sorted((other, own) for own, other in link.on))) for link in rule.links if link.back
+        (link.to, tuple(sorted((other, own) for own, other in link.on)), link.as_text)
+        for link in rule.links
+        if link.back
     }
     for key in schema.keys_to(table):
         child = data_map.tables.get(key.table)
@@ -94,7 +97,7 @@ def pointers(
             link.to == table and not link.back and set(link.on) <= set(key.on) for link in child.links
         )
         if not follows:
-            found.add((key.table, tuple(sorted(key.on))))
+            found.add((key.table, tuple(sorted(key.on)), False))
     yield from sorted(found)
 
 
@@ -171,7 +174,7 @@ class _Search:
                 unit
                 for table, columns in self._reads(reader).items()
                 for unit in of_table.get(table, ())
-                if unit != reader and self._disturbs(unit, columns)
+                if unit != reader and self._disturbs(unit, columns) and not self._is_of_others(unit, reader)
             }
             for reader in hard
         }
@@ -266,6 +269,14 @@ class _Search:
             return not rule.stays or not columns.isdisjoint(rule.changed)
         return not columns.isdisjoint(unit.let_go or rule.mentions[unit.mention].columns)
 
+    def _is_of_others(self, unit: Unit, reader: Unit) -> bool:
+        """Whether it empties pointers in the very rows that the other statement leaves out."""
+        if not reader.is_main or unit.mention < 0 or unit.table != reader.table:
+            return False
+        rule = self.data_map.tables[unit.table]
+        conditions = {column for link in rule.links for column, _ in link.where}
+        return not conditions & set(rule.mentions[unit.mention].columns)
+
     def _evaluated(self, unit: Unit) -> list[str]:
         """The tables whose person's rows the statement has to tell from others."""
         rule = self.data_map.tables[unit.table]
@@ -280,8 +291,9 @@ class _Search:
             self._read_link(rule.mentions[unit.mention].link, found, set())
         if rule.owned:
             self._read(unit.table, found, set())
-            # Its own cells it reads as it writes, unless something has been written to them before.
-            if unit.is_main and unit.table not in self.captured:
+            # Its own cells it reads as it writes, unless something has been written to them before. A mention
+            # tells by them whose rows are not the person's.
+            if not unit.let_go and unit.table not in self.captured:
                 found.setdefault(unit.table, set()).update(self._own_columns(unit.table))
         return found
 
@@ -298,7 +310,7 @@ class _Search:
             if link.to != table:
                 self._read_link(link, found, seen)
             if link.back:
-                for name, pairs in pointers(self.schema, self.data_map, table):
+                for name, pairs, _ in pointers(self.schema, self.data_map, table):
                     if name in self.data_map.tables and self.data_map.tables[name].owned and name != table:
                         found.setdefault(name, set()).update(pointer for pointer, _ in pairs)
                         found[name] |= self._own_columns(name)

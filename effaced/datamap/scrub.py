@@ -96,7 +96,7 @@ def _phone(value: str) -> list[str]:
         digits = digits.removeprefix("00")
         # How long the country's code is, is not known: one to three digits.
         home = [_dialled("0" + digits[code:]) for code in (1, 2, 3) if len(digits) - code >= _FEWEST_DIGITS]
-        return [rf"(?:\+|00)?{_GAP}{_dialled(digits)}", *home]
+        return [rf"(?:(?:\+|00){_GAP})?{_dialled(digits)}", *home]
     rest = digits.lstrip("0")
     if len(rest) < _FEWEST_DIGITS - 1:
         return [_dialled(digits)]

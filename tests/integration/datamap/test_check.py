@@ -262,6 +262,21 @@ def _three_tables(company):
     )
 
 
+def test_links_over_more_steps_than_sqlite_can_read_are_refused(company):
+    tables = "  people: {columns: {id: delete}}\n"
+    company.run("CREATE TABLE people (id integer PRIMARY KEY)")
+    for number in range(1, 16):
+        company.run(f"CREATE TABLE t{number} (id integer PRIMARY KEY, up integer)")
+        to = f"t{number - 1}" if number > 1 else "people"
+        tables += (
+            f"  t{number}: {{link: {{to: {to}, on: {{up: id}}}}, columns: {{id: delete, up: delete}}}}\n"
+        )
+    found = messages(company, tables)
+    assert all("than SQLite can read in one statement" in message for message in found)
+    assert any(message.startswith("t15: ") for message in found) == (company.engine == "sqlite")
+    assert not any(message.startswith("t8: ") for message in found)
+
+
 def test_a_circle_of_links_is_refused_with_its_path(company):
     _three_tables(company)
     tables = """

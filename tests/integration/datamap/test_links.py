@@ -202,6 +202,48 @@ def test_keys_of_another_type_are_compared_as_texts_if_the_map_says_so(company):
     assert company.rows("SELECT tag FROM tags") == [("y",)]
 
 
+def test_a_row_that_others_point_at_by_a_text_stays_as_long_as_they_do(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, home varchar(20))",
+        "CREATE TABLE homes (id integer PRIMARY KEY)",
+        "INSERT INTO people VALUES (1, '7'), (2, '7'), (3, '8')",
+        "INSERT INTO homes VALUES (7), (8)",
+    )
+    plan = company.plan("""
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: delete, home: delete}}
+          homes: {link: {from: people, on: {id: home}, as: text}, columns: {id: delete}}
+        """)
+    erased(company, plan)
+    assert company.rows("SELECT id FROM homes ORDER BY id") == [(7,), (8,)]
+    erased(company, plan, "2")
+    assert company.rows("SELECT id FROM homes") == [(8,)]
+
+
+def test_rows_that_go_after_the_person_are_still_found_by_a_text(company):
+    company.run(
+        "CREATE TABLE notes (id integer PRIMARY KEY, person varchar(20))",
+        "CREATE TABLE people (id integer PRIMARY KEY, number varchar(5) UNIQUE NOT NULL,"
+        " favourite integer REFERENCES notes)",
+        "INSERT INTO notes VALUES (10, '1'), (20, '2')",
+        "INSERT INTO people VALUES (1, 'a', 10), (2, 'b', 10)",
+    )
+    plan = company.plan("""
+        version: 1
+        subject: {table: people, key: number}
+        tables:
+          people:
+            columns: {id: delete, number: delete, favourite: delete}
+            mentions: {to: notes, on: {favourite: id}, columns: {favourite: delete}}
+          notes: {link: {to: people, on: {person: id}, as: text}, columns: {id: delete, person: delete}}
+        """)
+    erased(company, plan, "a")
+    assert company.rows("SELECT id FROM notes") == [(20,)]
+    assert company.rows("SELECT id, favourite FROM people") == [(2, None)]
+
+
 class TestMentions:
     MAP = """
         version: 1
@@ -260,6 +302,54 @@ class TestMentions:
     def test_that_keep_something_are_refused(self, company):
         with pytest.raises(Exception, match=r"tickets.mentions.helper must be delete or anonymise"):
             company.plan(self.MAP.replace("{helper: delete}", "{helper: not_personal}"))
+
+
+def test_rows_that_are_the_persons_by_a_cell_that_goes_are_not_taken_for_mentions(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY)",
+        "CREATE TABLE accounts (id integer PRIMARY KEY, person integer, number varchar(40) UNIQUE)",
+        "CREATE TABLE entries (id integer PRIMARY KEY, account varchar(40), kind text)",
+        "INSERT INTO people VALUES (1)",
+        "INSERT INTO accounts VALUES (1, 1, 'n')",
+        "INSERT INTO entries VALUES (1, 'n', 'own'), (2, 'n', 'copied')",
+    )
+    plan = company.plan("""
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: delete}}
+          accounts:
+            link: {to: people, on: {person: id}}
+            columns: {id: not_personal, person: delete, number: {anonymise: random_unique}}
+          entries:
+            link: {to: accounts, on: {account: number}, where: {kind: own}}
+            columns: {id: not_personal, account: {retain: tax law}, kind: delete}
+            mentions: {to: accounts, on: {account: number}, columns: {account: delete}}
+        """)
+    erased(company, plan)
+    assert company.rows("SELECT * FROM entries ORDER BY id") == [(1, "n", None), (2, None, "copied")]
+
+
+def test_rows_that_are_cut_off_and_go_on_mentioning_the_person_are_refused(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, name text)",
+        "CREATE TABLE notes (id integer PRIMARY KEY, author integer, reader integer, body text)",
+        "INSERT INTO people VALUES (1, 'a')",
+        "INSERT INTO notes VALUES (1, 1, 1, 'x')",
+    )
+    tables = """
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: not_personal, name: {anonymise: null}}}
+          notes:
+            link: {to: people, on: {author: id}}
+            columns: {id: not_personal, author: delete, reader: KEPT, body: {anonymise: empty}}
+            mentions: {to: people, on: {reader: id}, columns: {reader: delete}}
+        """
+    with pytest.raises(Exception, match=r"changes notes\.author, so .* let notes\.reader be delete"):
+        company.plan(tables.replace("KEPT", "not_personal"))
+    erased(company, company.plan(tables.replace("KEPT", "delete")))
 
 
 def test_rows_below_a_persons_rows_are_theirs_however_deep(company):
@@ -405,6 +495,27 @@ class TestSeveralKindsOfPeople:
         erased(company, plans["customer"])
         assert company.rows("SELECT id FROM tickets ORDER BY id") == [(11,), (12,)]
         assert company.rows("SELECT ip FROM logins") == []
+
+    def test_leave_what_one_of_another_kind_points_at(self, company):
+        company.run(
+            "CREATE TABLE homes (id integer PRIMARY KEY)",
+            "INSERT INTO homes VALUES (7), (8)",
+            *(f"ALTER TABLE {name} ADD COLUMN home integer" for name in ("customers", "staff")),
+            "UPDATE customers SET home = id + 6",
+            "UPDATE staff SET home = 7 WHERE no = 2",
+        )
+        plan = company.plan(
+            self.MAP.replace("delete, email: delete", "delete, email: delete, home: delete").replace(
+                "manager: delete}\n", "manager: delete, home: delete}\n", 1
+            )
+            + "  homes: {link: [{from: customers, on: {id: home}}, {from: staff, on: {id: home}}],"
+            " columns: {id: delete}}"
+        )
+        erased(company, plan, "1")
+        erased(company, plan, "2")
+        assert company.rows("SELECT id FROM homes") == [(7,)]
+        erased(company, plan.named("employee"), "2")
+        assert company.rows("SELECT id FROM homes") == []
 
     def test_share_one_hash(self, company):
         data_map = company.map(self.MAP)

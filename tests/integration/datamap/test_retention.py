@@ -437,6 +437,26 @@ def test_rows_that_could_not_be_found_any_more_when_their_turn_comes_are_refused
     assert any("so that nobody could find them" in message for message in problems(company, yaml))
 
 
+def test_a_row_that_stays_when_a_cell_of_it_ends_may_have_to_be_looked_up_for_others(company):
+    company.run(
+        "CREATE TABLE rooms (id integer PRIMARY KEY)",
+        "CREATE TABLE people (id integer PRIMARY KEY, name text, room integer)",
+    )
+    yaml = """
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people:
+            columns:
+              id: not_personal
+              name: {retain: {basis: a, until: 2099-12-31, then: {anonymise: null}}}
+              room: delete
+            mentions: {to: rooms, on: {room: id}, columns: {room: delete}}
+          rooms: {link: {from: people, on: {id: room}}, columns: {id: delete}}
+        """
+    assert problems(company, yaml) == []
+
+
 def test_each_kind_of_people_has_its_own_ends(company):
     company.run(
         "CREATE TABLE customers (id integer PRIMARY KEY, name text, day date)",

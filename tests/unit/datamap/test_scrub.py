@@ -70,6 +70,7 @@ def scrubbed(text: str, *values: str) -> str:
 )
 def test_an_identifier_is_found_however_it_is_written(value, text):
     assert scrubbed(f"see <{text}>, please", value) == f"see <{ERASED}>, please"
+    assert scrubbed(f"see {text} please", value) == f"see {ERASED} please"
 
 
 @pytest.mark.parametrize(
