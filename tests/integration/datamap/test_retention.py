@@ -368,9 +368,8 @@ class TestChecks:
         )
         assert problems(company, yaml) == []
 
+    @pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
     def test_a_domain_is_asked_too(self, company):
-        if company.engine == "sqlite":
-            pytest.skip("SQLite has no domains")
         company.run(
             "CREATE DOMAIN long_name AS text CONSTRAINT long CHECK (length(value) > 4)",
             "CREATE TABLE people (id integer PRIMARY KEY, born date, name long_name, mail text, code text)",
