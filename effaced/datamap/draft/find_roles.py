@@ -210,13 +210,22 @@ def owner_pairs(table: LiveTable) -> Iterator[tuple[LiveColumn, LiveColumn, bool
     for kind in table.columns.values():
         parts = pieces(kind.name)
         django = parts[-3:] in (("content", "type", "id"), ("object", "type", "id"))
-        if parts[-1:] != ("type",) and not django:
-            continue
-        stem = parts[:-3] if django else parts[:-1]
-        names = {(*stem, "object", "id")} if django else {(*stem, "id"), (*stem, "key"), (*stem, "uuid")}
+        names = {(*parts[:-3], "object", "id")} if django else set(_ids_of_class(parts))
         where = [each for each in table.columns.values() if pieces(each.name) in names and each is not kind]
-        if where and (stem or django):
+        if where:
             yield kind, where[0], django
+
+
+def _ids_of_class(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """How the id may be called that belongs to a class: owner_kind has owner_ref, table_name has row_id."""
+    parts = parts[:-1] if parts[-2:] == ("table", "name") else parts
+    if not parts or parts[-1] not in words.CLASSES:
+        return
+    stem = parts[:-1]
+    if stem:
+        yield from ((*stem, word) for word in words.IDS_OF_CLASSES)
+    elif parts[0] not in words.VAGUE_CLASSES:
+        yield from ((word, "id") for word in words.THINGS)
 
 
 def _by_class(

@@ -143,6 +143,11 @@ RECEIVING_ROLES = _list(
 MAKING_ROLES = _list("created added entered inserted made erstellt angelegt cree creado")
 
 # Rows that hang on rows of the same table.
+# Of a pair that names a row anywhere: what says the table, what the row, and how a row is called there.
+CLASSES = _list("type kind class model table entity typ art klasse tabelle tipo clase classe soort")
+VAGUE_CLASSES = _list("type kind typ art tipo soort")
+IDS_OF_CLASSES = _list("id key uuid guid ref no nr num pk")
+THINGS = _list("record row object entity item model target ref")
 TREE_ROLES = _list("parent root reply replied ancestor thread eltern vorgaenger padre")
 
 # How words for people with a part in something end: followed_id, seller_id, mentee_id.

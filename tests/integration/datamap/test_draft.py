@@ -281,18 +281,22 @@ def test_a_number_that_may_be_another_number_is_for_review(company):
     assert "too few values" in review(told["tables"]["wishes"]["columns"]["customer_number"])
 
 
-def test_owner_type_and_owner_id_become_a_condition(company):
+@pytest.mark.parametrize(
+    ("kind", "own"), [("owner_type", "owner_id"), ("owner_kind", "owner_ref"), ("table_name", "row_id")]
+)
+def test_a_class_and_an_id_of_it_become_a_condition(company, kind, own):
+    """Without it, the depot's note number two would go with the second customer."""
     told = drafted(
         company,
         PEOPLE,
         THREE,
-        "CREATE TABLE notes (id integer PRIMARY KEY, owner_type varchar(20), owner_id integer, body text)",
-        "INSERT INTO notes VALUES (1, 'Customer', 1, 'x'), (2, 'Customer', 2, 'y'), (3, 'Depot', 9, 'z')",
+        f"CREATE TABLE notes (id integer PRIMARY KEY, {kind} varchar(20), {own} integer, body text)",
+        "INSERT INTO notes VALUES (1, 'Customer', 1, 'x'), (2, 'Customer', 2, 'y'), (3, 'Depot', 2, 'z')",
     )
     assert told["tables"]["notes"]["link"] == {
         "to": "customers",
-        "on": {"owner_id": "id"},
-        "where": {"owner_type": "Customer"},
+        "on": {own: "id"},
+        "where": {kind: "Customer"},
     }
 
 
