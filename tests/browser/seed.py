@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+from planned import planned
 from pydantic import SecretStr
 from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, insert
 
@@ -240,6 +241,7 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
     runtime.__dict__["registry"] = _registry(script)
     _move_in(runtime.db, people)
     with runtime.db.begin() as session:
+        runtime.__dict__["plan"] = planned(session, settings.datamap)
         ada = _officer("ada", "Ada Okafor", Role.OFFICER)
         ben = _officer("ben", "Ben Lindqvist", Role.ADMIN)
         cleo = _officer("cleo", "Cleo Marín", Role.AUDITOR)

@@ -7,12 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
+from planned import planned
 from saga_cast import KEYRING, CorrectingVendor, House
 from sqlalchemy import select, text
 
 from effaced.crypto import Keyring
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
 from effaced.db import Base, Database
 from effaced.model import Correction, CorrectionValue, OutboxOperation, RequestKind
 from effaced.outbox.claim import claim
@@ -76,7 +75,7 @@ class Bureau(House):
             )
         (folder / "people.yaml").write_text(data_map)
         with database.read() as session:
-            self.plan = plan_erasure(session.connection(), load_map(folder / "people.yaml"))
+            self.plan = planned(session, folder / "people.yaml")
         self.crm = self.vendor("crm", Keeper())
         self.mail = self.vendor("mail", Keeper())
 

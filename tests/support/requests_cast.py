@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import UUID
 
+from planned import planned
 from sqlalchemy import select, text
 
 from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.audit.tables import AuditEvent
 from effaced.crypto import Keyring, new_key
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
 from effaced.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import RequestKind, Role, new_id
@@ -61,7 +60,7 @@ class Office:
         path = folder / "datamap.yaml"
         path.write_text(MAP)
         with database.read() as session:
-            self.plan = plan_erasure(session.connection(), load_map(path))
+            self.plan = planned(session, path)
         self.registry = ResolverRegistry((Registered("crm", "crm_contact", NoopResolver()),))
         self.executor = Executor(database, self.keyring, self.plan, self.registry)
 

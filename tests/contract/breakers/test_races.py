@@ -11,7 +11,7 @@ from breaker_cast import API, CRM, STORES, Where
 from breaker_race import Processes, Saw, race_threads
 
 Race = Callable[..., list[list[Saw]]]
-ROUNDS = [pytest.param(5, id="5-tries"), pytest.param(200, id="200-tries", marks=pytest.mark.drill)]
+ROUNDS = [pytest.param(3, id="3-tries"), pytest.param(200, id="200-tries", marks=pytest.mark.drill)]
 HANDS = 8
 # Embedded: SQLite, opened by an app of its own that begins transactions as it likes.
 WAYS = [f"{how}-{kind}" for how in ("threads", "processes") for kind in (*STORES, "embedded")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from uuid import UUID
 
 from sqlalchemy import insert, select, update
@@ -148,5 +149,6 @@ def test_the_plan_says_so_when_the_map_no_longer_allows_it(house: House, ada: Vi
     request_id = house.correct(3, name="Zenobia")
     with house.runtime.db.begin() as session:
         session.execute(update(customers).where(customers.c.id == 3).values(name="x"))
-    object.__setattr__(house.runtime.plan.data_map, "rectify", {})
+    plan = house.runtime.plan
+    house.runtime.__dict__["plan"] = replace(plan, data_map=replace(plan.data_map, rectify={}))
     assert "The corrections are not as they must be." in show(ada, house, request_id)
