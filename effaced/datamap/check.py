@@ -14,6 +14,7 @@ from effaced.datamap.check_links import inheritance_problems, link_problems, rea
 from effaced.datamap.check_pointers import order_problems, pointer_problems
 from effaced.datamap.check_rectify import rectify_problems
 from effaced.datamap.check_retention import retention_order_problems, retention_problems
+from effaced.datamap.keeping import keeping_everything
 from effaced.datamap.key import KEY_FAMILIES
 from effaced.datamap.model import DataMap
 from effaced.datamap.order import Order, find_order
@@ -43,6 +44,7 @@ def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
     return check(connection, schema, data_map).problems
 
 
+@keeping_everything()
 def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Checked:
     views = [data_map.seen_by(each.name) for each in data_map.people]
     found = {

@@ -30,6 +30,7 @@ from effaced.datamap.belong import Belonging
 from effaced.datamap.bulk import early_steps, many_rows
 from effaced.datamap.check import check
 from effaced.datamap.forms import Hashing
+from effaced.datamap.keeping import keeping_everything
 from effaced.datamap.key import KeyColumns
 from effaced.datamap.model import Action, ColumnRule, DataMap, Strategy
 from effaced.datamap.order import Order, Unit
@@ -130,6 +131,7 @@ def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:
     return Hashing.under(keyring)
 
 
+@keeping_everything()
 def plan_for(
     schema: LiveSchema, data_map: DataMap, order: Order, hashing: Hashing | None = None
 ) -> ErasurePlan:
