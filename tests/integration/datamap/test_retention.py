@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from retention_cast import MAP as SHOP
 from sqlalchemy import select
 
 from effaced import clock
@@ -19,27 +20,6 @@ from effaced.datamap.retention import TODAY, Ended, plan_retention
 from effaced.datamap.until import Unit, parse_until
 
 ZONE = ZoneInfo("UTC")
-SHOP = """
-    version: 1
-    subject: {table: customers, key: id}
-    tables:
-      customers:
-        columns: {id: not_personal, name: {anonymise: fixed_text}}
-      invoices:
-        link: {to: customers, on: {customer_id: id}}
-        columns:
-          id: not_personal
-          customer_id: &tax {retain: {basis: tax law, until: issued_on + 10 years}}
-          number: *tax
-          issued_on: *tax
-      lines:
-        link: {to: invoices, on: {invoice_id: id}}
-        columns:
-          id: not_personal
-          invoice_id: &lines {retain: {basis: warranty, until: sold_on + 2 years}}
-          text: *lines
-          sold_on: *lines
-    """
 
 
 @pytest.fixture
@@ -315,18 +295,18 @@ def problems(company, yaml):
         ("issued_on + 10", "isued_on + 10", "invoices has no column 'isued_on'; did you mean 'issued_on'?"),
         ("issued_on + 10", "number + 10", "'number' must be a column of dates or moments"),
         ("issued_on: *tax", "issued_on: delete", "the erasure changes 'issued_on', so the end would be lost"),
-        ("customer_id: &tax {", "customer_id: delete\n          number: &tax {", "changes invoices.cust"),
+        ("customer_id: &tax {", "customer_id: delete\n      number: &tax {", "changes invoices.cust"),
         ("number: *tax", "number: {retain: {basis: a, until: 2031-12-31}}", "found or counted by it"),
         ("number: *tax", "number: {retain: x}", "found or counted by it"),
         ("number: *tax", "number: {retain: {basis: a, until: 2031-12-31}}", "NOT NULL (when its"),
-        ("invoice_id: &lines {", "invoice_id: {retain: x}\n          text: &lines {", "its rows stay"),
+        ("invoice_id: &lines {", "invoice_id: {retain: x}\n      text: &lines {", "its rows stay"),
     ],
 )  # fmt: skip
 def test_a_retention_that_could_not_end_is_refused(shop, before, after, said):
     yaml = SHOP.replace(before, after, 1)
     if after.startswith(("customer_id: delete", "invoice_id: {retain: x}")):
         yaml = yaml.replace(
-            ("          number: *tax\n" if "customer" in after else "          text: *lines\n"), "", 1
+            ("      number: *tax\n" if "customer" in after else "      text: *lines\n"), "", 1
         )
     assert any(said in message for message in problems(shop, yaml)), problems(shop, yaml)
 
