@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ def bench_plan(*, tables: int, simple: bool, rounds: int, url: str | None, progr
             progress(f"making {tables} tables, {having}")
             _make(ground, company)
             ground.settle_down()
+            gc.unfreeze()  # a plan is made at a start, before a worker freezes what it has
             progress(f"planning {rounds} times")
             taken = {name: quantiles(times) for name, times in _measure(ground, company, rounds).items()}
         finally:

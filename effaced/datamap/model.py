@@ -45,7 +45,7 @@ Literal = str | int | bool | None
 """What a link's condition can compare a column with."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Link:
     """A row is the person's if, for every pair, its column equals the column of a row of `to` that is.
 
@@ -62,11 +62,11 @@ class Link:
     """Whether the two sides are of different types and are compared as texts."""
     line: int = field(default=0, compare=False)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         return tuple(own for own, _ in self.on)
 
-    @property
+    @cached_property
     def targets(self) -> tuple[str, ...]:
         return tuple(other for _, other in self.on)
 
@@ -106,7 +106,7 @@ class TableRule:
             return Action.PSEUDONYMISED
         return Action.ANONYMISED if self.changed else Action.RETAINED
 
-    @property
+    @cached_property
     def stays(self) -> bool:
         return self.action is not Action.DELETED
 

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from effaced.datamap.circles import find_circles
 from effaced.datamap.model import DataMap, Link, TableRule
 from effaced.datamap.schema import ForeignKey, LiveSchema
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Unit:
+class Unit(NamedTuple):
     """One statement: a table's own, one of its mentions, or letting go of pointers that run in a circle."""
 
     table: str

@@ -43,7 +43,7 @@ from effaced.datamap.ends import last_day
 from effaced.datamap.model import Action, DataMap, Link, Retained, TableRule
 from effaced.datamap.order import find_order
 from effaced.datamap.plan import ErasurePlan
-from effaced.datamap.surrogates import still_personal, surrogate
+from effaced.datamap.surrogates import replacement, still_personal
 from effaced.datamap.until import Until
 
 TODAY = "effaced_today"
@@ -158,12 +158,12 @@ class _Statements:
             for column, each in ending(rule).items()
             if each.until and each.then
         }
-        due = or_(
-            false(), *(and_(due, still_personal(c, then, dialect)) for c, (due, then) in writes.items())
-        )
+        over = {c: and_(due, still_personal(c, then, dialect)) for c, (due, then) in writes.items()}
         whole = self._all_due(name, table)
-        changes = and_(due, not_(whole))
-        values = {c: case((due, surrogate(c, then, dialect)), else_=c) for c, (due, then) in writes.items()}
+        changes = and_(or_(false(), *over.values()), not_(whole))
+        values = {
+            c: case((over[c], replacement(c, then, dialect)), else_=c) for c, (_, then) in writes.items()
+        }
         partly = bool(writes) and not (self._may_go(name) and ends_at_once(rule))
         return Keep(
             table=name,

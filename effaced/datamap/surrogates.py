@@ -45,15 +45,25 @@ from effaced.datamap.surrogates_scrub import names_them, scrubbed
 
 Cell = ColumnElement[Any]
 # As a text: an empty document of either kind, or a JSON null.
+_FOR_ALL_CELLS = (Surrogate.NULL, Surrogate.TRUNCATED_DATE)
+"""What these write is right whether the cell was personal or not."""
 _EMPTY_JSON = r"^\s*(\{\s*\}|\[\s*\]|null)\s*$"
 
 
 def surrogate(
-    cell: Cell, rule: ColumnRule, dialect: str, personal: ColumnElement[bool] | None = None
+    cell: Cell, rule: ColumnRule, dialect: str, personal: ColumnElement[bool]
 ) -> ColumnElement[Any]:
-    """What the cell becomes. `personal` is what `still_personal` gives, where that is known already."""
+    """What the cell becomes; `personal` is what `still_personal` gives for it."""
+    value = replacement(cell, rule, dialect)
+    if rule.written in _FOR_ALL_CELLS or (rule.strategy is Strategy.JSON and dialect == "sqlite"):
+        return value
+    return case((personal, value), else_=cell)
+
+
+def replacement(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
+    """What is written over a value that is still personal."""
     if rule.strategy is Strategy.JSON:
-        return edited(cell, rule, dialect, Rules(surrogate, still_personal))
+        return edited(cell, rule, dialect, _RULES)
     if rule.strategy is Strategy.SCRUB:
         return scrubbed(cell, rule, dialect)
     match rule.written:
@@ -63,27 +73,25 @@ def surrogate(
             return _truncated(cell, rule.to or DatePart.YEAR, dialect)
         case Surrogate.FIXED_TEXT:
             text = literal(rule.text or "", String())
-            value: ColumnElement[Any] = cast(text, cell.type) if _is_enum(cell) else text
+            return cast(text, cell.type) if _is_enum(cell) else text
         case Surrogate.FIXED:
-            value = _fixed(cell, rule, dialect)
+            return _fixed(cell, rule, dialect)
         case Surrogate.RANDOM_UNIQUE | Surrogate.RANDOM_EMAIL:
-            value = _random(cell, RANDOM_TEXTS[rule.written], dialect)
+            return _random(cell, RANDOM_TEXTS[rule.written], dialect)
         case Surrogate.RANDOM_NUMBER:
-            value = _random_number(cell, dialect)
+            return _random_number(cell, dialect)
         case Surrogate.RANDOM_UUID:
-            value = _random_uuid(cell, dialect)
+            return _random_uuid(cell, dialect)
         case Surrogate.EMPTY:
-            value = _empty(cell, dialect)
+            return _empty(cell, dialect)
         case Surrogate.KEYED_HASH:
-            value = _hashed(cell, dialect)
-    personal = still_personal(cell, rule, dialect) if personal is None else personal
-    return case((personal, value), else_=cell)
+            return _hashed(cell, dialect)
 
 
 def still_personal(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:
     """Whether the cell holds something that its surrogate has not replaced yet."""
     if rule.strategy is Strategy.JSON:
-        return holds_any(cell, rule, dialect, Rules(surrogate, still_personal))
+        return holds_any(cell, rule, dialect, _RULES)
     if rule.strategy is Strategy.SCRUB:
         return names_them(cell, rule, dialect)
     there = cell.is_not(None)
@@ -107,6 +115,9 @@ def still_personal(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[
             return and_(there, _is_full(cell))
         case Surrogate.KEYED_HASH:
             return and_(there, ~cast(cell, Text).regexp_match(rf"^{HASHED.pattern}\Z"))
+
+
+_RULES = Rules(replacement, still_personal)
 
 
 def is_surrogate(value: str, rule: ColumnRule) -> bool:

@@ -49,31 +49,28 @@ _EMPTY = r'^(\{\s*\}|\[\s*\]|"")$'
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is done to a text, and whether it has to be: as for a column."""
+    """What is written over a text, and whether it has to be: as for a column."""
 
-    surrogate: Callable[[Cell, ColumnRule, str], ColumnElement[Any]]
+    replacement: Callable[[Cell, ColumnRule, str], ColumnElement[Any]]
     still_personal: Callable[[Cell, ColumnRule, str], ColumnElement[bool]]
 
 
 def edited(cell: Cell, rule: ColumnRule, dialect: str, rules: Rules) -> ColumnElement[Any]:
-    """The document with every path changed; what is no JSON, or would be too long, goes as a whole."""
+    """The document with every path changed; what is no JSON, or would be too long, goes as a whole.
+
+    On PostgreSQL for a cell of which `holds_any` is true.
+    """
     if dialect == "sqlite":
         return _on_sqlite(cell, rule)
     document = _Documents(rules, cell)
-    tree = as_tree(rule.paths)
-    new = document.new(document.whole, tree)
+    new = document.new(document.whole, as_tree(rule.paths))
     if document.binary:
-        return case((document.holds(document.whole, tree), new), else_=cell)
+        return new
     text = cast(new, Text)
     fitting: Cell = cast(text, cell.type)
     if (length := getattr(cell.type, "length", None)) is not None:
         fitting = case((func.length(text) > length, _nothing(cell)), else_=text)
-    return case(
-        (cell.is_(None), null()),
-        (~document.valid, _nothing(cell)),
-        (document.holds(document.whole, tree), fitting),
-        else_=cell,
-    )
+    return case((document.valid, fitting), else_=_nothing(cell))
 
 
 def holds_any(cell: Cell, rule: ColumnRule, dialect: str, rules: Rules) -> ColumnElement[bool]:
@@ -214,7 +211,7 @@ class _Documents:
         # What it was is of no matter here: `holds` has been asked. A hash needs a text to be made of.
         text = self._text(value)
         written = func.to_json if not self.binary else func.to_jsonb
-        new = written(cast(self._rules.surrogate(text, rule, "postgresql"), Text), type_=self._type)
+        new = written(cast(self._rules.replacement(text, rule, "postgresql"), Text), type_=self._type)
         if rule.surrogate is Surrogate.KEYED_HASH:
             nested = or_(*(self._kind(value) == kind for kind in ("object", "array")))
             return case((nested, self._literal("null")), else_=new)

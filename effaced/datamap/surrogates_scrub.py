@@ -28,18 +28,15 @@ Cell = ColumnElement[Any]
 def scrubbed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
     """The text with `[erased]` for each match; as a whole if it would not fit the column any more."""
     if dialect == "sqlite":
-        new: Cell = func.effaced_scrub(cell, _pattern(rule), type_=String())
-        return case((names_them(cell, rule, dialect), _fitting(new, cell.type)), else_=cell)
+        return _fitting(func.effaced_scrub(cell, _pattern(rule), type_=String()), cell.type)
     if not isinstance(cell.type, ARRAY):
-        new = _fitting(_replaced(cell, rule), cell.type)
-        return case((names_them(cell, rule, dialect), new), else_=cell)
+        return _fitting(_replaced(cell, rule), cell.type)
     items = func.unnest(cell).table_valued("item", with_ordinality="place").render_derived()
     item = _fitting(_replaced(items.c.item, rule), cell.type.item_type)
     texts = select(func.array_agg(aggregate_order_by(item, items.c.place))).scalar_subquery()
     # Taken apart, an array of arrays would come together as a flat one.
     flat = func.array_ndims(cell) == 1
-    whole = case((flat, cast(texts, cell.type)), else_=cast(_replaced(cell, rule), cell.type))
-    return case((names_them(cell, rule, dialect), whole), else_=cell)
+    return case((flat, cast(texts, cell.type)), else_=cast(_replaced(cell, rule), cell.type))
 
 
 def names_them(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:

@@ -31,3 +31,29 @@ def test_one_within_another_ends_with_the_outer_one() -> None:
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_what_was_made_within_is_not_looked_at_as_soon_as_it_ends() -> None:
+    collections: list[str] = []
+
+    def note(phase: str, _: dict[str, int]) -> None:
+        collections.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        with keeping_everything():
+            kept = [[number] for number in range(10 * gc.get_threshold()[0])]
+        assert kept
+    finally:
+        gc.callbacks.remove(note)
+    assert collections == []
+
+
+def test_what_the_application_has_frozen_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        with keeping_everything():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
