@@ -25,6 +25,11 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def computing() -> float:
+    """Seconds this process has kept a processor busy, whatever else ran beside it."""
+    return time.process_time()
+
+
 def text(at: datetime | None) -> str | None:
     """A moment in UTC, to the millisecond, as RFC 3339 writes it."""
     if at is None:

@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from effaced.datamap.corrections import Unfit, fit
+from effaced.datamap.documents import Rules
 from effaced.datamap.forms import (
     HASHED,
     PREFIX,
@@ -40,7 +41,7 @@ from effaced.datamap.forms import (
 from effaced.datamap.model import ColumnRule, DatePart, Strategy, Surrogate
 from effaced.datamap.parameters import HASH_INNER, HASH_LABEL, HASH_OUTER
 from effaced.datamap.schema import LiveColumn
-from effaced.datamap.surrogates_json import Rules, edited, holds_any
+from effaced.datamap.surrogates_json import edited, holds_any
 from effaced.datamap.surrogates_scrub import names_them, scrubbed
 
 Cell = ColumnElement[Any]

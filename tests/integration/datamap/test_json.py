@@ -96,6 +96,22 @@ def test_what_a_path_leads_to_is_gone_and_the_rest_is_there(shelf, path, documen
     assert left == json.loads(erased(shelf, json.dumps(document), **{path: "delete"}) or "")
 
 
+ODD_NAMES = ["{0}", "{}", "100%", "%s", "%(x)s", ":x", "it's", "a--b", "$1", "a;b"]
+
+
+@EVERYWHERE
+def test_names_and_values_that_mean_something_elsewhere_are_just_that(shelf):
+    document = json.dumps({"kept": 1} | {name: {name: "Ann", "name": "Ann"} for name in ODD_NAMES})
+    paths = {name: f'$[\\"{name}\\"]' for name in ODD_NAMES}
+    rules = {f'{path}[\\"{name}\\"]': "delete" for name, path in paths.items()}
+    rules |= {
+        f"{path}.name": f"{{anonymise: fixed, value: {json.dumps(name)}}}" for name, path in paths.items()
+    }
+    assert {"kept": 1} | {name: {"name": name} for name in ODD_NAMES} == json.loads(
+        erased(shelf, document, **rules) or ""
+    )
+
+
 @EVERYWHERE
 @pytest.mark.parametrize(
     "document",
