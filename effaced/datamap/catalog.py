@@ -42,9 +42,14 @@ class HiddenKey:
 def _name(relation: str) -> str:
     """How the map calls a table: plainly if it is in sight, else with its schema."""
     return (
-        f"CASE WHEN pg_table_is_visible({relation}.oid) THEN {relation}.relname::text"
-        f" ELSE {relation}.relnamespace::regnamespace::text || '.' || {relation}.relname END"
+        f"CASE WHEN pg_table_is_visible({relation}.oid) THEN {relation}.relname::text"  # noqa: S608
+        # Not as ::regnamespace writes it, which puts quotes around names with capitals.
+        f" ELSE (SELECT nspname FROM pg_namespace WHERE oid = {relation}.relnamespace)"
+        f" || '.' || {relation}.relname END"
     )
+
+
+NAME_OF_C = _name("c")
 
 
 _HIDDEN_KEYS = f"""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from effaced.datamap.check_access import obstacle_problems, role_problems
 from effaced.datamap.check_checks import asked_problems
 from effaced.datamap.check_columns import column_problems
 from effaced.datamap.check_depth import depth_problems
@@ -33,6 +34,8 @@ class Checked:
 
     problems: list[Problem]
     orders: list[tuple[DataMap, Order]] = field(default_factory=list)
+    only_rights: bool = False
+    """Whether nothing stands against it but what the connection's role may not see or do."""
 
 
 def check_map(connection: Connection, data_map: DataMap) -> list[Problem]:
@@ -52,7 +55,10 @@ def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Chec
         *_missing(schema, data_map),
         *reach_problems(data_map, views),
         *inheritance_problems(schema, data_map),
+        *obstacle_problems(connection, schema, data_map),
     }
+    of_role = {*role_problems(connection, schema, data_map)}
+    found |= of_role
     for view in views:
         found |= {
             *_subject(schema, view),
@@ -69,7 +75,7 @@ def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Chec
         found |= {*order_problems(schema, view, order), *retention_order_problems(schema, view)}
         found |= {*depth_problems(connection, schema, view)}
     problems = [Problem(data_map.where(line), message) for line, message in sorted(found)]
-    return Checked(problems, orders if not found else [])
+    return Checked(problems, orders if not found else [], only_rights=bool(found) and found == of_role)
 
 
 def find_gaps(schema: LiveSchema, data_map: DataMap) -> list[Problem]:

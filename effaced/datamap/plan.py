@@ -44,6 +44,10 @@ from effaced.errors import ConfigurationError, Problem, Refused
 _ALL = func.count()
 
 
+class MissingRights(ConfigurationError):
+    """The map fits, but the role that we connect as may not do by it: somebody can give it the right."""
+
+
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
     """Steps in their order, and what is needed to look at one person."""
@@ -117,7 +121,8 @@ def plan_erasure(
     checked = check(connection, schema, data_map)
     if problems := checked.problems:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise ConfigurationError(f"The data map does not fit the database; {count}:", problems=problems)
+        wrong = MissingRights if checked.only_rights else ConfigurationError
+        raise wrong(f"The data map does not fit the database; {count}:", problems=problems)
     hashing = hashing or _hashing(data_map, keyring)
     first, *others = (plan_for(schema, view, order, hashing) for view, order in checked.orders)
     return replace(first, others={each.data_map.people[0].name: each for each in others})

@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
 from effaced.datamap.erase import DatabaseRefusal
+from effaced.datamap.plan import MissingRights
 from effaced.db import error_code
 from effaced.errors import ConfigurationError, NotFound, Refused, ResolverError
 from effaced.resolvers.protocols import (
@@ -28,7 +29,8 @@ _AT_THE_DOOR = (
     "not permitted to log in",
     "permission denied for database",
 )
-_NOT_ALLOWED = ("sqlstate_28", "sqlstate_42501", "sqlite_readonly", "sqlite_auth", "sqlite_perm")
+_MISSING_RIGHT = "sqlstate_42501"
+_NOT_ALLOWED = ("sqlstate_28", _MISSING_RIGHT, "sqlite_readonly", "sqlite_auth", "sqlite_perm")
 _OUT_OF_TIME = ("sqlstate_57014", "sqlstate_55P03", "sqlite_interrupt", "sqlite_busy", "sqlite_locked")
 # Deadlocks and the like; a shutdown; no room; a standby that only reads, as during a failover.
 _MAY_PASS = ("sqlstate_40", "sqlstate_57", "sqlstate_53", "sqlstate_25006", "sqlstate_58")
@@ -49,6 +51,8 @@ def failure_of(error: Exception) -> Exception:
     """The failure that tells it, with a code and no words of the database's own."""
     if isinstance(error, TransientFailure | ResolverError):
         return error
+    if isinstance(error, MissingRights):
+        return _by_code(_MISSING_RIGHT)
     if isinstance(error, ConfigurationError):
         return Rejected("The map does not fit the database any more.", code="map_does_not_fit")
     if isinstance(error, NotFound):
