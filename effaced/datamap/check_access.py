@@ -9,11 +9,13 @@ from sqlalchemy import Connection
 from effaced.datamap import catalog_access
 from effaced.datamap.afterwards import after_retention
 from effaced.datamap.catalog_access import Access, Obstacles
+from effaced.datamap.locks import locked_tables
 from effaced.datamap.model import OWN_PREFIX, DataMap, Strategy, TableRule
 from effaced.datamap.order import own_columns, pointers
 from effaced.datamap.schema import LiveSchema
 
 Finding = tuple[int, str]
+_UNLOCKED = "the role that effaced connects as may not lock its rows; GRANT UPDATE on one of its columns"
 
 
 def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
@@ -21,10 +23,13 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
     if schema.dialect != "postgresql":
         return
     may = catalog_access.access(connection)
+    locked = {name for each in data_map.people for name in locked_tables(data_map.seen_by(each.name))}
     for name, table in data_map.tables.items():
         if name in may and name in schema.tables:
             for said in (*_hidden(may[name]), *_missing(schema, data_map, table, may[name])):
                 yield table.line, f"{name}: {said}"
+            if name in locked and may[name].unwritable >= set(schema.tables[name].columns):
+                yield table.line, f"{name}: {_UNLOCKED}"
     for name, line in data_map.not_personal.items():
         if name in may and (unread := _pointing(schema, data_map, name) & may[name].unreadable):
             yield line, f"{name}: {_unread(unread)}"

@@ -87,6 +87,9 @@ def erase_and_look(
     refused: Conflict | None = None
     try:
         with (batch := Together(session)):
+            # What had to be looked up is held already.
+            for name, lock in plan.locks.items() if not plan.captures else ():
+                batch.run(lock, values, name)
             # Before the first change: what is found in texts is told as it was.
             found = batch.run(plan.found, values) if plan.found is not None else None
             done = [

@@ -32,6 +32,7 @@ from effaced.datamap.check import check
 from effaced.datamap.forms import Hashing
 from effaced.datamap.keeping import keeping_everything
 from effaced.datamap.key import KeyColumns
+from effaced.datamap.locks import locks
 from effaced.datamap.model import Action, ColumnRule, DataMap, Strategy
 from effaced.datamap.order import Order, Unit
 from effaced.datamap.read_schema import read_schema
@@ -61,6 +62,8 @@ class ErasurePlan:
     """How many rows each step that is told of would change, in one row."""
     left: Select[*tuple[int, ...]]
     """The same afterwards: what has not changed, even if nothing points at it any more."""
+    locks: Mapping[str, Select[int]]
+    """Per table the rows to hold on to before the first look; see `locks`."""
     captures: Mapping[str, Select[*tuple[object, ...]]]
     """Which rows must be known before the first step, as the parameter of that name."""
     early: tuple[Step, ...]
@@ -160,6 +163,7 @@ def plan_for(
         schema=schema,
         counts=counts,
         left=left,
+        locks=locks(now),
         captures=captures,
         early=early,
         many=many_rows(schema, early),

@@ -24,6 +24,8 @@ def values_for(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str
     if not plan.captures:
         return values
     with (batch := Together(session)):
+        for lock in plan.locks.values():
+            batch.run(lock, values)
         found = {name: batch.run(query, values) for name, query in plan.captures.items()}
     dialect = plan.schema.dialect
     return values | {name: as_parameter(each.rows, dialect) for name, each in found.items()}

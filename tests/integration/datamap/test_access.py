@@ -107,6 +107,11 @@ class TestARole:
                 "people: the role that effaced connects as may not change home, name; GRANT UPDATE",
             ),
             (
+                "UPDATE ON addresses",
+                "addresses: the role that effaced connects as may not lock its rows; GRANT UPDATE on one of its"
+                " columns",
+            ),
+            (
                 "SELECT ON branches",
                 "branches: the role that effaced connects as may not read address; GRANT SELECT",
             ),

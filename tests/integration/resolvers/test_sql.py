@@ -81,7 +81,8 @@ class TestAnswers:
         anna = shop.person(invoices=1)
         if shop.is_postgres:
             shop.run(
-                "CREATE OR REPLACE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+                "CREATE OR REPLACE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql"
+                " AS 'BEGIN RETURN NULL; END'",
                 "CREATE TRIGGER stay BEFORE DELETE ON invoices FOR EACH ROW EXECUTE FUNCTION stay()",
             )
         else:
