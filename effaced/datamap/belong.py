@@ -23,14 +23,17 @@ from sqlalchemy import (
     select,
     true,
     tuple_,
+    type_coerce,
 )
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import NullType
 
 from effaced.datamap.corrections import fit
 from effaced.datamap.key import KeyColumns
 from effaced.datamap.model import DataMap, Link
 from effaced.datamap.order import is_direct, own_columns, pointers
 from effaced.datamap.schema import LiveSchema
+from effaced.errors import Conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,15 @@ class Belonging:
     def keys(self, table: str) -> Select[*tuple[object, ...]]:
         """The primary keys of the person's rows."""
         rows = self.schema.table(table)
-        return select(*(rows.c[name] for name in self.schema.tables[table].primary)).where(self.rows(table))
+        cells: list[ColumnElement[Any]] = [rows.c[name] for name in self.schema.tables[table].primary]
+        if self.schema.dialect == "sqlite":
+            # As the driver gives it: a column of numbers may hold texts.
+            cells = [type_coerce(cell, NullType()).label(None) for cell in cells]
+        return select(*cells).where(self.rows(table))
 
     def parameter(self, table: str) -> str:
         """The name under which a captured table's keys are told."""
-        return f"effaced_rows_{sorted(self.captured).index(table)}"
+        return captured_name(sorted(self.captured).index(table))
 
     def _rows(
         self, rows: FromClause, table: str, but_through: frozenset[str] = frozenset()
@@ -182,9 +189,19 @@ class Belonging:
         return select(*(cast(value.op("->>")(index), kind) for index, kind in enumerate(kinds)))
 
 
-def as_parameter(rows: Iterable[Sequence[Any]], dialect: str) -> str:
-    """Rows' keys as the parameter that a captured table is told by."""
+def captured_name(number: int) -> str:
+    """The parameter for the captured table of this number, in their order by name."""
+    return f"effaced_rows_{number}"
+
+
+def as_parameter(table: str, rows: Sequence[Sequence[Any]], dialect: str) -> str:
+    """Rows' keys as the parameter that a captured table is told by. Conflict if a key can't be told."""
     plain = (int, str, float) if dialect == "sqlite" else ()
+    if dialect == "sqlite" and not all(isinstance(cell, plain) for row in rows for cell in row):
+        # SQLite lets both into a primary key that is not declared otherwise.
+        raise Conflict(
+            f"A row of table '{table}' that must be looked up first has NULL or bytes in its primary key."
+        )
     return json.dumps([[cell if isinstance(cell, plain) else str(cell) for cell in row] for row in rows])
 
 

@@ -24,14 +24,14 @@ from sqlalchemy import (
     delete,
     func,
     literal_column,
+    or_,
     select,
     tuple_,
-    update,
 )
 
 from effaced.datamap.model import Action
 from effaced.datamap.schema import LiveSchema
-from effaced.datamap.step import Step
+from effaced.datamap.step import Step, overwrite
 
 _LIMIT = "effaced_limit"
 
@@ -78,9 +78,12 @@ def batch(
         cells = named or [literal_column("rowid")]
         some = select(*cells).select_from(table).where(where).limit(_limit()).correlate(None)
         rows = cells[0].in_(some) if len(cells) == 1 else tuple_(*cells).in_(some)
+        # SQLite lets NULL into a primary key; such rows are in no list, and few.
+        if len(named) > 1 or not all(isinstance(cell.type, Integer) for cell in named):
+            rows = or_(rows, *(cell.is_(None) for cell in named))
     # Looked at again: places are a partition's own, and rows may have changed hands.
     rows = and_(rows, where)
-    return update(table).where(rows).values(dict(written)) if written else delete(table).where(rows)
+    return overwrite(table).where(rows).values(dict(written)) if written else delete(table).where(rows)
 
 
 def limited_to(rows: int) -> dict[str, int]:

@@ -28,7 +28,8 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
         if name in may and name in schema.tables:
             for said in (*_hidden(may[name]), *_missing(schema, data_map, table, may[name])):
                 yield table.line, f"{name}: {said}"
-            if name in locked and may[name].unwritable >= set(schema.tables[name].columns):
+            unlocked = may[name].unwritable >= set(schema.tables[name].columns)
+            if unlocked and name in locked and not _written(data_map, table):
                 yield table.line, f"{name}: {_UNLOCKED}"
     for name, line in data_map.not_personal.items():
         if name in may and (unread := _pointing(schema, data_map, name) & may[name].unreadable):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from effaced.datamap.acting import acting_within
 from effaced.datamap.circles import find_circles
 from effaced.datamap.model import DataMap, Link, TableRule
 from effaced.datamap.schema import ForeignKey, LiveSchema
@@ -45,7 +46,7 @@ class Order:
 
 def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
     """For a map whose links lead somewhere and run in no circle."""
-    search = _Search(schema, data_map)
+    search = _Search(schema, data_map, letting_go=acting_within(schema, data_map))
     hopeless: set[str] = set()
     while not hopeless and (stuck := search.attempt()):
         ahead = [{unit.table for unit in stuck}]
@@ -254,11 +255,11 @@ class _Search:
             return
         for number in covers(child, key):
             yield Unit(key.table, number)
-        if child is parent or not child.owned:
-            return
         let_go = self.letting_go.get(key.table, set())
         if let_go & set(key.columns):
             yield Unit(key.table, let_go=tuple(sorted(let_go)))
+        elif child is parent or not child.owned:
+            return
         elif not child.stays or any(child.nulls(column) for column in key.columns):
             yield Unit(key.table)
 

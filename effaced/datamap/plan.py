@@ -22,7 +22,6 @@ from sqlalchemy import (
     select,
     true,
     types,
-    update,
 )
 
 from effaced.crypto import Keyring
@@ -38,7 +37,7 @@ from effaced.datamap.order import Order, Unit
 from effaced.datamap.read_schema import read_schema
 from effaced.datamap.reader import one_of
 from effaced.datamap.schema import LiveSchema
-from effaced.datamap.step import Step
+from effaced.datamap.step import Step, overwrite
 from effaced.datamap.surrogates import still_personal, surrogate
 from effaced.errors import ConfigurationError, Problem, Refused
 
@@ -65,7 +64,7 @@ class ErasurePlan:
     locks: Mapping[str, Select[int]]
     """Per table the rows to hold on to before the first look; see `locks`."""
     captures: Mapping[str, Select[*tuple[object, ...]]]
-    """Which rows must be known before the first step, as the parameter of that name."""
+    """Per captured table which rows must be known before the first step."""
     early: tuple[Step, ...]
     """The steps that can be worked off beforehand."""
     many: Select[*tuple[int, ...]] | None
@@ -153,7 +152,7 @@ def plan_for(
     counts = select(*(step.affected.scalar_subquery() for step in told))
     scrubbed = [each.scalar_subquery() for step in told for each in step.scrubbed.values()]
     left = select(*(step.left.scalar_subquery() for step in told)) if order.captured else counts
-    captures = {later.parameter(name): now.keys(name) for name in sorted(order.captured)}
+    captures = {name: now.keys(name) for name in sorted(order.captured)}
     early = early_steps(steps, {data_map.subject, *order.needed_later})
     return ErasurePlan(
         data_map=data_map,
@@ -203,7 +202,7 @@ def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
         }
     if unit.let_go:
         action, written = Action.DETACHED, {table.c[name]: null() for name in unit.let_go}
-    change: Delete | Update | None = update(table).where(found).values(written) if written else None
+    change: Delete | Update | None = overwrite(table).where(found).values(written) if written else None
     if action is Action.DELETED:
         change = delete(table).where(found)
     affected = _count(table, seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -12,7 +13,8 @@ from sqlalchemy import Connection, Inspector, inspect
 from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
 from sqlalchemy.exc import SAWarning
 
-from effaced.datamap import catalog
+from effaced.datamap import catalog, catalog_partitions, catalog_uniques
+from effaced.datamap.catalog_partitions import Parts
 from effaced.datamap.model import OWN_PREFIX
 from effaced.datamap.schema import Check, ForeignKey, LiveColumn, LiveIndex, LiveSchema, LiveTable, Unique
 
@@ -85,10 +87,14 @@ def _tables(
         named = {str(place[1]): [each["name"] for each in found] for place, found in columns.items()}
         collations = catalog.sqlite_collations(connection, named)
         expressions = catalog.sqlite_expression_uniques(connection)
+        loose = catalog_uniques.sqlite_loose(connection, collations)
     else:
         indexes = inspector.get_multi_indexes(schema=schema, filter_names=names)
         hidden = catalog.partitions(connection)
         collations = catalog.postgres_collations(connection)
+        expressions = catalog_uniques.exclusions(connection)
+        loose = catalog_uniques.postgres_loose(connection)
+    in_parts = catalog_partitions.parts(connection) if hidden else {}
     tables = {}
     for place in sorted(columns, key=str):
         name = full_name(str(place[1]), schema)
@@ -96,19 +102,20 @@ def _tables(
             continue
         ordered = tuple(keys[place]["constrained_columns"])
         primary = frozenset(ordered)
+        asked = in_parts.get(name, Parts())
         live = {
-            each["name"]: _column(each, primary, collations.get((name, each["name"])))
+            each["name"]: _column(each, primary | asked.filled, collations.get((name, each["name"])))
             for each in columns[place]
         }
         uniques = [Unique(primary)] if primary else []
         uniques += [_unique(each, live) for each in constraints[place]]
         uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
         uniques += [Unique(mentioned(sql, live), whole=False) for table, sql in expressions if table == name]
+        uniques += [Unique(mentioned(sql, live), whole=False, nulls_repeat=r) for sql, r in asked.uniques]
         uniques += _through_generated(uniques, columns[place])
-        told = tuple(
-            Check(each["name"] or "", each["sqltext"], mentioned(each["sqltext"], live))
-            for each in checks.get(place, ())
-        )
+        uniques = [replace(each, whole=each.whole and (name, each.columns) not in loose) for each in uniques]
+        rules = [(each["name"] or "", each["sqltext"]) for each in checks.get(place, ())]
+        told = tuple(Check(word, sql, mentioned(sql, live)) for word, sql in (*rules, *asked.checks))
         found = [LiveIndex(ordered), *(_index(each) for each in (*constraints[place], *indexes[place]))]
         tables[name] = LiveTable(
             name, live, tuple(dict.fromkeys(uniques)), ordered, schema, told, tuple(dict.fromkeys(found))
@@ -124,7 +131,7 @@ def _index(reflected: Mapping[str, Any]) -> LiveIndex:
     return LiveIndex(columns if options.get("postgresql_using", "btree") in _FINDING else (), partial)
 
 
-def _column(reflected: Mapping[str, Any], primary: frozenset[str], collation: str | None) -> LiveColumn:
+def _column(reflected: Mapping[str, Any], filled: frozenset[str], collation: str | None) -> LiveColumn:
     kind, nullable = reflected["type"], reflected["nullable"]
     domain = kind if isinstance(kind, DOMAIN) else None
     # One domain may stand for another.
@@ -136,7 +143,7 @@ def _column(reflected: Mapping[str, Any], primary: frozenset[str], collation: st
         name=reflected["name"],
         type=kind,
         # SQLite calls the columns of a primary key nullable.
-        nullable=nullable and reflected["name"] not in primary,
+        nullable=nullable and reflected["name"] not in filled,
         generated=always or "computed" in reflected,
         # The type itself takes large and small letters for the same.
         collation="citext" if isinstance(kind, CITEXT) else collation,

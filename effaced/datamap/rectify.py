@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Update, func, or_, select, update
+from sqlalchemy import Update, func, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from effaced.datamap.corrections import Change, changes_of
 from effaced.datamap.erase import refusal
 from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.step import overwrite
 from effaced.errors import Conflict
 from effaced.model import Correction
 from effaced.together import Together
@@ -74,7 +75,7 @@ def rectify(
 def _statement(plan: ErasurePlan, name: str, changes: list[Change]) -> Update:
     table = plan.schema.table(name)
     written = {table.c[change.column]: change.value for change in changes}
-    return update(table).where(plan.belongs(name), _differs(plan, changes)).values(written)
+    return overwrite(table).where(plan.belongs(name), _differs(plan, changes)).values(written)
 
 
 def _differs(plan: ErasurePlan, changes: list[Change]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnClause, ColumnElement, Delete, Select, Update
+from sqlalchemy import ColumnClause, ColumnElement, Delete, Select, TableClause, Update, update
 
 from effaced.datamap.model import Action, Retained
 
@@ -37,3 +37,12 @@ class Step:
     @property
     def label(self) -> str:
         return f"{self.name} ({self.action})" if self.action is Action.DETACHED else self.name
+
+
+def overwrite(table: TableClause) -> Update:
+    """An UPDATE of the person's cells, which no other row may pay for.
+
+    On SQLite a constraint can be declared ON CONFLICT REPLACE: the database would delete whoever has the
+    value already; or IGNORE, and it would leave the cell as it is.
+    """
+    return update(table).prefix_with("OR ABORT", dialect="sqlite")

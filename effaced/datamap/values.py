@@ -8,7 +8,7 @@ from sqlalchemy import select, type_coerce, types
 from sqlalchemy.orm import Session
 
 from effaced.datamap import scrub
-from effaced.datamap.belong import as_parameter
+from effaced.datamap.belong import as_parameter, captured_name
 from effaced.datamap.functions import register
 from effaced.datamap.key import as_text
 from effaced.datamap.model import ColumnRule, DataMap, Strategy
@@ -28,7 +28,10 @@ def values_for(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str
             batch.run(lock, values)
         found = {name: batch.run(query, values) for name, query in plan.captures.items()}
     dialect = plan.schema.dialect
-    return values | {name: as_parameter(each.rows, dialect) for name, each in found.items()}
+    return values | {
+        captured_name(number): as_parameter(name, each.rows, dialect)
+        for number, (name, each) in enumerate(sorted(found.items()))
+    }
 
 
 def values_to_look(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, Any]:

@@ -108,8 +108,8 @@ class TestARole:
             ),
             (
                 "UPDATE ON addresses",
-                "addresses: the role that effaced connects as may not lock its rows; GRANT UPDATE on one of its"
-                " columns",
+                "addresses: the role that effaced connects as may not lock its rows; GRANT UPDATE on one of"
+                " its columns",
             ),
             (
                 "SELECT ON branches",

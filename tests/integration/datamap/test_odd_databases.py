@@ -1,0 +1,241 @@
+"""Things that databases allow and hardly anybody has in mind: they are handled, or refused beforehand."""
+
+from __future__ import annotations
+
+import pytest
+
+from effaced.datamap.check import check_map
+from effaced.datamap.erase import dry_run, erase, erase_and_look
+from effaced.datamap.model import Action
+from effaced.datamap.rectify import rectify
+from effaced.errors import Conflict
+from effaced.model import Correction
+
+ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
+ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
+
+
+def problems(company, yaml):
+    return [each.message for each in check_map(company.session.connection(), company.map(yaml))]
+
+
+@ONLY_SQLITE
+class TestConstraintsThatActByThemselves:
+    MAP = """
+        version: 1
+        subject: {table: people, key: id}
+        rectify: {email: people.email}
+        tables:
+          people: {columns: {id: not_personal, email: {anonymise: random_unique}}}
+        """
+
+    @pytest.mark.parametrize("clause", ["REPLACE", "IGNORE"])
+    def test_neither_delete_somebody_else_nor_keep_a_correction_quiet(self, company, clause):
+        company.run(
+            f"CREATE TABLE people (id integer PRIMARY KEY, email text UNIQUE ON CONFLICT {clause})",
+            "INSERT INTO people VALUES (1, 'alice@example.org'), (2, 'bob@example.org')",
+        )
+        before = company.rows("SELECT * FROM people")
+        with pytest.raises(Conflict, match="a constraint"):
+            rectify(company.session, company.plan(self.MAP), "1", [Correction("email", "bob@example.org")])
+        assert company.rows("SELECT * FROM people") == before
+
+
+class TestRowsOfOneTableThatPointAtEachOther:
+    MAP = """
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: delete}}
+          comments:
+            link: {to: people, on: {author: id}}
+            mentions: {to: comments, on: {answers: id}, columns: {answers: delete}}
+            columns: {id: delete, author: delete, answers: delete}
+        """
+
+    @pytest.mark.parametrize("action", ["CASCADE", "RESTRICT", "SET NULL", "NO ACTION"])
+    def test_are_all_counted_whatever_the_foreign_key_does(self, company, action):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY)",
+            "CREATE TABLE comments (id integer PRIMARY KEY, author integer,"
+            f" answers integer REFERENCES comments ON DELETE {action})",
+            "INSERT INTO people VALUES (1), (2)",
+            "INSERT INTO comments VALUES (1, 1, NULL), (2, 1, 1), (3, 2, 1), (4, 1, 2)",
+        )
+        plan = company.plan(self.MAP)
+        foreseen = dry_run(company.session, plan, "1")
+        assert foreseen == erase(company.session, plan, "1")
+        assert [(each.action, each.rows) for each in foreseen if each.table == "comments"] == [
+            (Action.DETACHED, 1),
+            (Action.DELETED, 3),
+        ]
+        assert company.rows("SELECT * FROM comments") == [(3, 2, None)]
+
+
+@ONLY_SQLITE
+class TestPrimaryKeysOfSqlite:
+    """Rows of addresses are looked up first, and told by their keys afterwards."""
+
+    MAP = """
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: not_personal, home: delete, name: {anonymise: null}}}
+          addresses: {link: {from: people, on: {id: home}}, columns: {id: delete, part: delete}}
+        """
+
+    def home(self, company, kind, key, part="'a'"):
+        company.run(
+            f"CREATE TABLE addresses (id {kind} UNIQUE, part text, PRIMARY KEY (id, part))",
+            f"CREATE TABLE people (id integer PRIMARY KEY, home {kind} REFERENCES addresses (id), name text)",
+            f"INSERT INTO addresses VALUES ({key}, {part})",
+            f"INSERT INTO people VALUES (1, {key}, 'Alice')",
+        )
+
+    @pytest.mark.parametrize(("key", "part"), [("'x'", "NULL"), ("x'00ff'", "'a'")])
+    def test_that_can_not_be_told_stop_the_erasure_before_it_begins(self, company, key, part):
+        self.home(company, "text", key, part)
+        before = company.rows("SELECT * FROM people")
+        with pytest.raises(
+            Conflict, match=r"A row of table 'addresses' .* has NULL or bytes in its primary key"
+        ):
+            erase(company.session, company.plan(self.MAP), "1")
+        assert company.rows("SELECT * FROM people") == before
+
+    @pytest.mark.parametrize("key", ["0.1", "'abc'", "12345678901234567890", "-7", "''"])
+    def test_are_told_whatever_a_column_of_numbers_holds(self, company, key):
+        self.home(company, "numeric", key)
+        erased = erase_and_look(company.session, company.plan(self.MAP), "1")
+        assert erased.left == {}
+        assert company.rows("SELECT * FROM addresses") == []
+
+
+class TestUniqueness:
+    MAP = """
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: delete}}
+          parcels: {link: {to: people, on: {person: id}}, columns: {number: delete, person: delete}}
+          scans: {link: {to: parcels, on: {parcel: number}}, columns: {parcel: delete}}
+        """
+    SAID = (
+        "scans.link: parcels(number) is not unique, so a row of scans could belong to several people; link to"
+        " a key, or make it unique"
+    )
+
+    @ONLY_POSTGRES
+    def test_by_an_index_that_is_not_valid_is_none(self, company):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY)",
+            "CREATE TABLE parcels (number integer, person integer) PARTITION BY HASH (number)",
+            "CREATE TABLE parcels_0 PARTITION OF parcels FOR VALUES WITH (MODULUS 1, REMAINDER 0)",
+            "CREATE UNIQUE INDEX ON ONLY parcels (number)",
+            "CREATE TABLE scans (parcel integer)",
+        )
+        assert problems(company, self.MAP) == [self.SAID]
+        company.run("CREATE UNIQUE INDEX ON parcels (number)")
+        assert problems(company, self.MAP) == []
+
+    @ONLY_SQLITE
+    def test_by_an_index_that_compares_otherwise_than_the_column_is_none(self, company):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY)",
+            "CREATE TABLE parcels (number text COLLATE NOCASE, person integer)",
+            "CREATE UNIQUE INDEX one ON parcels (number COLLATE BINARY)",
+            "CREATE TABLE scans (parcel text COLLATE NOCASE)",
+        )
+        assert problems(company, self.MAP) == [self.SAID]
+        company.run("CREATE UNIQUE INDEX two ON parcels (number)")
+        assert problems(company, self.MAP) == []
+
+    @ONLY_POSTGRES
+    def test_by_an_exclusion_is_seen(self, company):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY, email text, EXCLUDE USING btree (email WITH =))"
+        )
+        yaml = """
+            version: 1
+            subject: {table: people, key: id}
+            tables: {people: {columns: {id: not_personal, email: {anonymise: SURROGATE}}}}
+            """
+        assert problems(company, yaml.replace("SURROGATE", "fixed_text")) == [
+            "people.email: the column is UNIQUE, and fixed_text can repeat; use random_unique"
+        ]
+        assert problems(company, yaml.replace("SURROGATE", "random_unique")) == []
+        assert problems(company, yaml.replace("SURROGATE", "null")) == []
+
+
+@ONLY_POSTGRES
+class TestPartitions:
+    MAP = """
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: {retain: law}}}
+          visits:
+            link: {to: people, on: {person: id}}
+            columns: {person: not_personal, day: not_personal, country: RULE, note: {anonymise: null}}
+        """
+
+    @pytest.fixture
+    def company(self, company):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY)",
+            "CREATE TABLE visits (person integer, day date, country text, note text)"
+            " PARTITION BY LIST (country)",
+            "CREATE TABLE visits_de PARTITION OF visits FOR VALUES IN ('de', NULL) PARTITION BY RANGE (day)",
+            "CREATE TABLE visits_de_1 PARTITION OF visits_de FOR VALUES"
+            " FROM ('2020-01-01') TO ('2021-01-01')",
+            "CREATE TABLE visits_gone PARTITION OF visits FOR VALUES IN ('gone')",
+            "INSERT INTO people VALUES (1)",
+            "INSERT INTO visits VALUES (1, '2020-05-05', 'de', 'Alice')",
+        )
+        return company
+
+    def test_none_of_which_takes_the_surrogate_refuse_it(self, company):
+        yaml = self.MAP.replace("RULE", "{anonymise: fixed_text}").replace("day: not_personal", "day: delete")
+        assert problems(company, yaml) == [
+            "visits.day: delete together with country (fixed_text) does not satisfy the CHECK of its"
+            " partitions"
+        ]
+        company.run("CREATE TABLE visits_rest PARTITION OF visits DEFAULT")
+        assert problems(company, yaml) == []
+
+    def test_one_of_which_takes_it_do_not(self, company):
+        plan = company.plan(self.MAP.replace("RULE", "{anonymise: fixed_text, text: gone}"))
+        erase(company.session, plan, "1")
+        assert company.rows("SELECT tableoid::regclass::text, country FROM visits") == [
+            ("visits_gone", "gone")
+        ]
+
+    @pytest.mark.parametrize(
+        ("statement", "rule", "said"),
+        [
+            (
+                "ALTER TABLE visits_gone ADD CONSTRAINT small CHECK (country <> 'gone')",
+                "{anonymise: fixed_text, text: gone}",
+                "visits.country: fixed_text does not satisfy the CHECK small",
+            ),
+            (
+                "ALTER TABLE visits_de_1 ALTER country SET NOT NULL",
+                "{anonymise: null}",
+                "visits.country: anonymise: null makes it NULL because the row stays, but the column is NOT"
+                " NULL",
+            ),
+            (
+                "CREATE UNIQUE INDEX ON visits_gone (lower(country))",
+                "{anonymise: fixed_text, text: gone}",
+                "visits.country: the column is UNIQUE, and fixed_text can repeat; use random_unique",
+            ),
+        ],
+    )
+    def test_are_asked_for_what_only_one_of_them_wants(self, company, statement, rule, said):
+        company.run(statement)
+        assert said in problems(company, self.MAP.replace("RULE", rule))
+
+    def test_are_not_asked_where_the_row_will_not_be(self, company):
+        company.run("ALTER TABLE visits_de ADD CONSTRAINT small CHECK (country = 'de')")
+        plan = company.plan(self.MAP.replace("RULE", "{anonymise: fixed_text, text: gone}"))
+        erase(company.session, plan, "1")
+        assert company.rows("SELECT country FROM visits") == [("gone",)]
