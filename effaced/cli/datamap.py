@@ -47,10 +47,10 @@ def check(settings: Settings, path: Path | None, strict: bool, as_json: bool) ->
         data_map = load_map(path)
         with looking(settings) as session:
             plan = planned(session, settings, data_map)
+            notes = find_notes(session.connection(), plan.schema, data_map)
     except ConfigurationError as error:
         problems, said = error.problems or (Problem(str(path), error.message),), str(error)
     else:
-        notes = find_notes(plan.schema, data_map)
         columns = sum(len(table.columns) for table in data_map.tables.values())
         said = (
             f"{path} fits the database: {count(len(data_map.tables), 'table')} with"

@@ -56,7 +56,7 @@ def view_of(connection: Connection, data_map: DataMap, path: Path) -> MapView:
     return MapView(
         problems=tuple(problems),
         # Notes are about maps that fit.
-        notes=() if problems else tuple(find_notes(schema, data_map)),
+        notes=() if problems else tuple(find_notes(connection, schema, data_map)),
         hash=data_map.hash,
         file_differs=_hash_of(path) != data_map.hash,
         people=data_map.people,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlalchemy import Connection
+
 from effaced.datamap.check_checks import check_notes
 from effaced.datamap.model import DataMap, Link, Strategy, TableRule
 from effaced.datamap.names import column_sounds_like, table_sounds_like
+from effaced.datamap.notes_copies import copy_notes
 from effaced.datamap.schema import LiveSchema
 from effaced.datamap.wording import is_over
 from effaced.errors import Problem
@@ -14,13 +17,14 @@ from effaced.errors import Problem
 Finding = tuple[int, str]
 
 
-def find_notes(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+def find_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) -> list[Problem]:
     """Everything that somebody should look at in a map that fits."""
     found = {
         *_sounds_personal(data_map),
         *_tables_of_people(schema, data_map),
         *_slow_links(schema, data_map),
         *_ended(data_map),
+        *copy_notes(connection, schema, data_map),
         *(note for each in data_map.people for note in check_notes(schema, data_map.seen_by(each.name))),
     }
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]

@@ -239,7 +239,7 @@ def test_a_check_that_also_speaks_of_other_columns_is_a_note(company):
     data_map = company.map(yaml_of("{anonymise: fixed, value: 0}"))
     connection = company.session.connection()
     assert check_map(connection, data_map) == []
-    [note] = find_notes(read_schema(connection), data_map)
+    [note] = find_notes(connection, read_schema(connection), data_map)
     assert note.message == (
         "people.it: whether fixed satisfies the CHECK order_ depends on what else the row holds; the database"
         " decides at that moment"

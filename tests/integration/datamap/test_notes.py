@@ -44,7 +44,8 @@ def built(company: Company) -> Company:
 
 def notes(company: Company, yaml: str = MAP) -> list[str]:
     plan = company.plan(yaml)
-    return [each.message for each in find_notes(plan.schema, plan.data_map)]
+    connection = company.session.connection()
+    return [each.message for each in find_notes(connection, plan.schema, plan.data_map)]
 
 
 def test_a_map_can_have_no_notes(built: Company) -> None:
@@ -112,5 +113,73 @@ def test_names_that_sound_like_people_and_are_declared_otherwise(company: Compan
 
 def test_each_note_has_its_line(built: Company) -> None:
     plan = built.plan(MAP)
-    lines = [each.where.rpartition(":")[2] for each in find_notes(plan.schema, plan.data_map)]
+    found = find_notes(built.session.connection(), plan.schema, plan.data_map)
+    lines = [each.where.rpartition(":")[2] for each in found]
     assert lines == ["8", "11"]
+
+
+class TestCopies:
+    """What the erasure of a customer leaves behind where no statement of the plan reaches."""
+
+    @pytest.fixture
+    def built(self, built: Company) -> Company:
+        built.run(*INDEXES, "CREATE TABLE audit (was text)")
+        return built
+
+    MAP = MAP.replace("[products]", "[products, audit]")
+    AUDIT = (
+        "orders: the trigger keep runs when its rows are deleted, and may write to audit; see that nothing of"
+        " the person is left there"
+    )
+
+    def trigger(self, built: Company, event: str, what: str) -> None:
+        if built.engine == "sqlite":
+            built.run(f"CREATE TRIGGER keep {event} ON orders BEGIN {what}; END")
+            return
+        built.run(
+            f"CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {what}; RETURN NULL; END$$",
+            f"CREATE TRIGGER keep {event} ON orders FOR EACH ROW EXECUTE FUNCTION keep()",
+        )
+
+    def test_a_trigger_that_writes_elsewhere(self, built: Company) -> None:
+        self.trigger(built, "AFTER DELETE", "INSERT INTO audit VALUES (OLD.total)")
+        assert notes(built, self.MAP) == [self.AUDIT]
+
+    def test_a_trigger_for_what_does_not_happen_is_none(self, built: Company) -> None:
+        self.trigger(built, "AFTER INSERT", "INSERT INTO audit VALUES (NEW.total)")
+        assert notes(built, self.MAP) == []
+
+    @pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
+    def test_a_trigger_that_only_sets_cells_of_its_row_is_none(self, built: Company) -> None:
+        self.trigger(built, "BEFORE DELETE", "IF TG_OP <> 'UPDATE' THEN OLD.total := 7; END IF")
+        assert notes(built, self.MAP) == []
+
+    @pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
+    def test_a_materialised_view_over_another_view(self, built: Company) -> None:
+        built.run(
+            "CREATE VIEW totals AS SELECT total FROM orders",
+            "CREATE MATERIALIZED VIEW sums AS SELECT sum(total) FROM totals",
+        )
+        assert notes(built, self.MAP) == [
+            "orders: the materialised view sums shows it, and holds what it held until you refresh it"
+        ]
+
+    @pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
+    def test_a_foreign_table(self, built: Company) -> None:
+        built.run(
+            "CREATE FOREIGN DATA WRAPPER nothing",
+            "CREATE SERVER far FOREIGN DATA WRAPPER nothing",
+            "CREATE FOREIGN TABLE letters (body text) SERVER far",
+        )
+        assert notes(built, self.MAP) == [
+            "letters is a foreign table and not looked at; what is in the other database must be erased"
+            " there, as a system"
+        ]
+
+    @pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
+    def test_a_virtual_table(self, built: Company) -> None:
+        built.run("CREATE VIRTUAL TABLE words USING fts5(body)")
+        parts = ", ".join(f"words{part}" for part in ("", "_data", "_idx", "_content", "_docsize", "_config"))
+        assert notes(built, self.MAP.replace("audit]", f"audit, {parts}]")) == [
+            "words is a virtual table and may keep what was deleted in tables of its own, until it is rebuilt"
+        ]
