@@ -56,8 +56,8 @@ def triggers(connection: Connection) -> list[Trigger]:
 
 def _of_sqlite(table: str, name: str, sql: str) -> Trigger:
     head, _, body = (re.sub(r"\bBEGIN\b", "\0", sql, count=1, flags=re.IGNORECASE)).partition("\0")
-    happens = [bool(re.search(rf"\b{event}\b", head, re.IGNORECASE)) for event in ("DELETE", "UPDATE")]
-    return Trigger(table, name, *happens, body)
+    deletes, updates = (re.search(rf"\b{event}\b", head, re.IGNORECASE) for event in ("DELETE", "UPDATE"))
+    return Trigger(table, name, bool(deletes), bool(updates), body)
 
 
 def materialised(connection: Connection) -> list[tuple[str, str]]:

@@ -71,9 +71,10 @@ def _shown(name: str) -> str:
 def _columns(data_map: DataMap, name: str) -> tuple[Sequence[tuple[str, str]], str | None]:
     if name in data_map.rectify:
         return data_map.rectify[name].columns, None
-    table, _, column = name.rpartition(".")
     for rule in data_map.rectify.values():
-        if (table, column) in rule.columns:
+        for table, column in rule.columns:
+            if f"{table}.{column}" != name:
+                continue
             linked = any(
                 (each, own) == (table, column) or (link.to, other) == (table, column)
                 for each, other_rule in data_map.tables.items()

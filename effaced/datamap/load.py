@@ -206,6 +206,11 @@ def _rectify(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[s
     """`email: [customers.email, letters.email]`; one column may stand without the brackets."""
     rules: dict[str, RectifyRule] = {}
     taken: dict[tuple[str, str], str] = {}
+    # Tables and columns may have dots of their own.
+    known: dict[str, list[tuple[str, str]]] = {}
+    for name, table in tables.items():
+        for column in table.columns:
+            known.setdefault(f"{name}.{column}", []).append((name, column))
     for category, (key, value) in reader.mapping(node, "rectify").items():
         _kind(reader, key, "rectify")
         if "." in category:
@@ -216,18 +221,18 @@ def _rectify(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[s
             if isinstance(value, SequenceNode)
             else [(text, value) for text in [reader.text(value, what)] if text]
         )
-        columns = []
+        columns: list[tuple[str, str]] = []
         for text, item in texts:
-            table, _, column = text.rpartition(".")
-            rule = tables.get(table)
-            if rule is None or column not in rule.columns:
-                known = [f"{name}.{each}" for name, known in tables.items() for each in known.columns]
-                reader.say(item, f"{what}: '{text}' is no column of the map{closest(text, known)}")
-            elif (table, column) in taken:
-                reader.say(item, f"{what}: '{text}' is under rectify.{taken[table, column]} already")
+            meant = known.get(text, [])
+            if len(meant) != 1:
+                said = "can be two columns of" if meant else "is no column of"
+                near = "" if meant else closest(text, known)
+                reader.say(item, f"{what}: '{text}' {said} the map{near}")
+            elif meant[0] in taken:
+                reader.say(item, f"{what}: '{text}' is under rectify.{taken[meant[0]]} already")
             else:
-                taken[table, column] = category
-                columns.append((table, column))
+                taken[meant[0]] = category
+                columns += meant
         if isinstance(value, SequenceNode) and not value.value:
             reader.say(value, f"{what} must name at least one column")
         if columns:

@@ -91,12 +91,18 @@ def _email(value: str) -> list[tuple[str, str]]:
 
 def _phone(value: str) -> list[str]:
     """The number with any separators, and as it is dialled from abroad or at home."""
-    digits = "".join(each for each in fold(value) if each.isdigit())
+    folded = fold(value)
+    if folded.startswith(("+", "00")):
+        # The zero in +49 (0)30 is for those who dial at home, and no digit of the number.
+        folded = folded.replace("(0)", "")
+    digits = "".join(each for each in folded if each.isdigit())
     if value.startswith("+") or digits.startswith("00"):
         digits = digits.removeprefix("00")
         # How long the country's code is, is not known: one to three digits.
         home = [_dialled("0" + digits[code:]) for code in (1, 2, 3) if len(digits) - code >= _FEWEST_DIGITS]
-        return [rf"(?:(?:\+|00){_GAP})?{_dialled(digits)}", *home]
+        code, rest = digits[:3], _dialled(digits[3:])
+        abroad = "".join(rf"{_dialled(digit)}{_GAP}(?:\(0\){_GAP})?" for digit in code) + rest
+        return [rf"(?:(?:\+|00){_GAP})?{abroad}", *home]
     rest = digits.lstrip("0")
     if len(rest) < _FEWEST_DIGITS - 1:
         return [_dialled(digits)]

@@ -19,6 +19,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    extract,
     func,
     literal,
     literal_column,
@@ -102,7 +103,7 @@ def still_personal(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[
         case Surrogate.TRUNCATED_DATE:
             return cell.is_distinct_from(_truncated(cell, rule.to or DatePart.YEAR, dialect))
         case Surrogate.FIXED_TEXT:
-            return and_(there, cast(cell, Text) != literal(rule.text or "", String()))
+            return and_(there, cast(cell, Text) != literal(_unpadded(cell, rule.text or ""), String()))
         case Surrogate.FIXED:
             return and_(there, cell != _fixed(cell, rule, dialect))
         case Surrogate.RANDOM_UNIQUE | Surrogate.RANDOM_EMAIL:
@@ -140,6 +141,11 @@ def _is_enum(cell: Cell) -> bool:
 
 def _length(cell: Cell) -> int | None:
     return cell.type.length if isinstance(cell.type, String) else None
+
+
+def _unpadded(cell: Cell, text: str) -> str:
+    """As PostgreSQL gives a text from this column: blanks at the end of `char(n)` are none of it."""
+    return text.rstrip(" ") if isinstance(cell.type, types.CHAR) else text
 
 
 # --- values that are told, or none ---------------------------------------------------------------------
@@ -256,7 +262,12 @@ def _truncated(cell: Cell, to: DatePart, dialect: str) -> ColumnElement[Any]:
         return func.strftime(first + (" 00:00:00" if timed else ""), cell)
     if timed and getattr(cell.type, "timezone", False):
         return func.date_trunc(to.value, cell, "UTC")
-    return cast(func.date_trunc(to.value, cast(cell, types.DateTime())), cell.type)
+    if timed:
+        return func.date_trunc(to.value, cell)
+    # As a moment, a date thousands of years ahead could not be written.
+    year, month = (cast(extract(each, cell), types.Integer()) for each in ("year", "month"))
+    first_day = func.make_date(year, month if to is DatePart.MONTH else 1, 1)
+    return case((func.isfinite(cell), first_day), else_=cell)
 
 
 def _hashed(cell: Cell, dialect: str) -> ColumnElement[str]:

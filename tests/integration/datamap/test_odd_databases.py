@@ -239,3 +239,66 @@ class TestPartitions:
         plan = company.plan(self.MAP.replace("RULE", "{anonymise: fixed_text, text: gone}"))
         erase(company.session, plan, "1")
         assert company.rows("SELECT country FROM visits") == [("gone",)]
+
+
+class TestNames:
+    MAP = """
+        version: 1
+        subject: {table: people, key: id}
+        rectify: {name: "people.full.na%me (x):y"}
+        tables:
+          people:
+            columns: {id: not_personal, "full.na%me (x):y": {anonymise: fixed_text}}
+          'o %(id)s :p "q':
+            link: {to: people, on: {"c %s": id}, where: {":v": x}}
+            columns: {"c %s": delete, ":v": delete}
+        """
+
+    def test_of_any_kind_are_written_and_corrected(self, company):
+        company.run(
+            'CREATE TABLE people (id integer PRIMARY KEY, "full.na%me (x)\\:y" text)',
+            'CREATE TABLE "o %(id)s \\:p ""q" ("c %s" integer REFERENCES people, "\\:v" text)',
+            "INSERT INTO people VALUES (1, 'Alice')",
+            "INSERT INTO \"o %(id)s \\:p \"\"q\" VALUES (1, 'x'), (1, 'y')",
+        )
+        plan = company.plan(self.MAP)
+        name = "people.full.na%me (x):y"
+        assert [
+            each.rows for each in rectify(company.session, plan, "1", [Correction("name", "Alicia")])
+        ] == [1]
+        assert [each.rows for each in rectify(company.session, plan, "1", [Correction(name, "Ali")])] == [1]
+        erase(company.session, plan, "1")
+        assert company.rows("SELECT * FROM people") == [(1, "erased")]
+        assert company.rows('SELECT * FROM "o %(id)s \\:p ""q"') == [(1, "y")]
+
+
+@ONLY_POSTGRES
+@pytest.mark.parametrize(
+    ("kind", "rule", "value", "becomes"),
+    [
+        ("date", "truncated_date", "300000-05-06", "300000-01-01"),
+        ("date", "truncated_date, to: month", "0044-03-15 BC", "0044-03-01 BC"),
+        ("date", "truncated_date", "infinity", "infinity"),
+        ("timestamp", "truncated_date", "-infinity", "-infinity"),
+        ("timestamptz", "truncated_date", "0044-03-15 BC", "0044-01-01 00:00:00+00 BC"),
+        ("char(9)", "fixed_text, text: 'gone '", "Alice", "gone     "),
+        ("numeric", "random_number", "NaN", None),
+        ("numeric(3,1)", "fixed, value: 0", "1.5", "0.0"),
+    ],
+)
+def test_values_at_the_edge_of_their_type_are_written_once(company, kind, rule, value, becomes):
+    company.run(
+        f"CREATE TABLE people (id integer PRIMARY KEY, it {kind})",
+        f"INSERT INTO people VALUES (1, '{value}')",
+    )
+    plan = company.plan(
+        "version: 1\nsubject: {table: people, key: id}\ntables:\n"
+        f"  people: {{columns: {{id: not_personal, it: {{anonymise: {rule}}}}}}}\n"
+    )
+    erased = erase_and_look(company.session, plan, "1")
+    assert erased.left == {}
+    [(first,)] = company.rows("SELECT CAST(to_json(it) AS text) FROM people")
+    assert [each.changed for each in erase(company.session, plan, "1")] == [0]
+    assert company.rows("SELECT CAST(to_json(it) AS text) FROM people") == [(first,)]
+    if becomes is not None:
+        assert company.rows(f"SELECT id FROM people WHERE it = '{becomes}'") == [(1,)]
