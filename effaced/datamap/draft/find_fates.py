@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from effaced.datamap.draft import words
-from effaced.datamap.draft.find_owners import tells
+from effaced.datamap.draft.find_owners import ancestors, tells
+from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.names import is_one_of, table_words
 from effaced.datamap.draft.sketch import Edge, Sketch
 
@@ -22,6 +23,20 @@ def find_fates(sketch: Sketch) -> None:
     sketch.stays = {table: _why(sketch, table, law) for table, law in sketch.records.items()}
     while needed := {table: why for table, why in _needs(sketch) if table not in sketch.stays}:
         sketch.stays |= needed
+    _leave_to_their_own(sketch)
+
+
+def _leave_to_their_own(sketch: Sketch) -> None:
+    """Who else is insured by a policy: such a row is theirs, not the holder's, while the policy stays."""
+    for table, edges in sketch.links.items():
+        key = set(key_of(sketch.schema.tables[table]))
+        whole = [edge for edge in edges if set(edge.columns) < key]
+        own = {edge.to for edge in whole if sketch.person(edge.to)}
+        for edge in whole:
+            owners = {name for name in ancestors(sketch, edge.to) if sketch.person(name)}
+            if edge.to in sketch.stays and edge.to not in own and owners and owners <= own:
+                edges.remove(edge)
+                sketch.mentions.setdefault(table, []).append(edge)
 
 
 def _why(sketch: Sketch, table: str, law: str) -> str:

@@ -10,7 +10,7 @@ from effaced.datamap.draft.names import (
     is_one_of,
     names_person,
 )
-from effaced.datamap.draft.roles import role
+from effaced.datamap.draft.roles import acts, role
 from effaced.datamap.draft.samples import Samples
 from effaced.datamap.draft.sketch import Edge, Sketch, Way
 from effaced.datamap.schema import LiveTable
@@ -81,13 +81,21 @@ def _way(
     ):
         # Who follows, blocks or names somebody: the row says no more than that, so it goes with either.
         return Way.OWNS
-    if said in ("mentioning", "choosing") or (staff and edge.table in of_customers):
+    if said in ("mentioning", "choosing"):
+        return Way.MENTIONS
+    if edge.where:
+        # A row whose owner is one of the staff is no customer's.
+        return Way.OWNS
+    if staff and edge.table in of_customers:
         return Way.MENTIONS
     if staff and sketch.nullable(edge) and not tells(sketch.schema.tables[edge.table]):
         # A tour can do without its driver.
         return Way.MENTIONS
     rivals = [each for each in known[edge.table] if each != edge]
-    owned = any(role(each) in ("", "owning") for each in rivals if each.to in shared.selves)
+    to_people = [each for each in rivals if each.to in shared.selves]
+    owned = any(role(each) in ("", "owning") and not acts(each) for each in to_people)
+    if acts(edge) and any(role(each) == "receiving" for each in to_people):
+        return Way.MENTIONS
     if said == "receiving":
         return Way.MENTIONS if owned else Way.OWNS
     if said == "making":

@@ -76,7 +76,14 @@ def _by_role(
         if comparable(column, other) or text_id:
             reason = f"'{role or said.stem[-1]}' names a person"
             edges.append(judged(samples, table, column, target, other, reason, guessed=True))
-    return min((edge for edge in edges if edge), key=lambda edge: bool(edge.doubt), default=None)
+    sure = [edge for edge in edges if edge and not edge.doubt]
+    if len(sure) > 1 and not wanted_staff:
+        # Numbers of customers are numbers of employees too.
+        others = " and of ".join(edge.to for edge in sure[1:])
+        return replace(
+            sure[0], doubt=f"its values are keys of {others} as well; correct the link if it is them"
+        )
+    return next(iter(sure or [edge for edge in edges if edge]), None)
 
 
 def _by_value(

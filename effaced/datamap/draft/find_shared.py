@@ -32,8 +32,12 @@ def find_shared(sketch: Sketch, known: Mapping[str, list[Edge]]) -> Shared:
         for edge in edges
         if edge.to in selves and set(key_of(sketch.schema.tables[edge.table])) == set(edge.columns)
     }
-    written = _written(sketch, known, selves)
     joint = {name: to for name in known if (to := _joined(sketch, known[name], selves))}
+    staff = {person.table for person in sketch.people if person.staff}
+    attended = set(joint.values()) - {
+        to for name, to in joint.items() if not staff & {edge.to for edge in known[name]}
+    }
+    written = _written(sketch, known, selves, attended)
     tables = {name for name in sketch.schema.tables if is_one_of(name, words.ORGANISATIONS)} - joint.keys()
     # What somebody has written is theirs, however many others like it.
     tables |= set(joint.values()) - written
@@ -52,8 +56,13 @@ def _joined(sketch: Sketch, edges: list[Edge], people: set[str]) -> str | None:
     return others[0].to if any(unique.columns == pair for unique in table.uniques) else None
 
 
-def _written(sketch: Sketch, known: Mapping[str, list[Edge]], selves: set[str]) -> set[str]:
-    """Tables whose rows each have an author, and what is part of those: posts, polls in them, options."""
+def _written(
+    sketch: Sketch, known: Mapping[str, list[Edge]], selves: set[str], attended: set[str]
+) -> set[str]:
+    """Tables whose rows each have an author, and what is part of those: posts, polls in them, options.
+
+    `attended`: what only staff are tied to. An interview is about the applicant, whoever takes part.
+    """
     found: set[str] = set()
     while True:
         more = {
@@ -61,7 +70,7 @@ def _written(sketch: Sketch, known: Mapping[str, list[Edge]], selves: set[str]) 
             for edges in known.values()
             for edge in edges
             if edge.table not in found
-            and not sketch.nullable(edge)
+            and (not sketch.nullable(edge) or edge.table in attended)
             and not is_one_of(edge.table, words.ORGANISATIONS)
             and (edge.to in found or (edge.to in selves and _writes(edge)))
         }

@@ -9,6 +9,11 @@ from effaced.datamap.draft.names import pieces, pointer, singular, table_words
 from effaced.datamap.draft.sketch import Edge
 
 
+def acts(edge: Edge) -> bool:
+    """Whether it names the one who set the row off."""
+    return any(word in words.ACTING_ROLES for column in edge.columns for word in pieces(column))
+
+
 @cache
 def role(edge: Edge) -> str:
     """owning, receiving, mentioning, making, choosing, or '' for a pointer that only names its table."""

@@ -123,6 +123,9 @@ authored ordered purchased blocker liker viewer booker autor auteur autore absen
 mittente afzender nadawca respondent
 """)
 
+# Of these, who set something off: a notification is the one's who gets it.
+ACTING_ROLES = _list("actor")
+
 # The row is somebody else's, or nobody's; it only names one who had to do with it.
 MENTIONING_ROLES = _list("""
 assignee assigned manager supervisor referrer referred approver approved reviewed modified updated changed

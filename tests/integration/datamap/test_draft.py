@@ -6,8 +6,8 @@ import re
 import string
 
 import pytest
-import yaml
 from decide_draft import decided
+from read_draft import drafted, read, review
 
 from effaced.datamap.draft.draft import draft_map
 from effaced.errors import ConfigurationError
@@ -23,27 +23,6 @@ INVOICES = (
 THREE = (
     "INSERT INTO customers VALUES (1, 'a@x.example', 'A'), (2, 'b@x.example', 'B'), (3, 'c@x.example', 'C')"
 )
-
-
-class _Plain(yaml.SafeLoader):
-    """`on` is a word here, as it is for the data map."""
-
-
-_Plain.yaml_implicit_resolvers = {
-    letter: [each for each in found if each[0] != "tag:yaml.org,2002:bool"]
-    for letter, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def drafted(company, *statements: str, **options) -> dict:
-    """What the draft says, read as plain YAML."""
-    company.run(*statements)
-    return yaml.load(draft_map(company.session.connection(), **options).text, _Plain)
-
-
-def review(rule) -> str:
-    assert set(rule) == {"review"}
-    return rule["review"]
 
 
 # --- people ------------------------------------------------------------------------------------------
@@ -667,4 +646,4 @@ def test_without_samples_no_row_is_read(company):
 
 def test_suggestions_can_be_taken_as_they_are(company):
     company.run(PEOPLE, "CREATE TABLE callers (id integer PRIMARY KEY, phone text)")
-    assert "review" not in yaml.load(decided(draft_map(company.session.connection()).text), _Plain)
+    assert "review" not in read(decided(draft_map(company.session.connection()).text))

@@ -1,0 +1,82 @@
+"""`draft_map`: whose rows are whose, where a table points at several people or kinds of people."""
+
+from __future__ import annotations
+
+from read_draft import drafted, review
+
+CANDIDATES = (
+    "CREATE TABLE candidates (id integer PRIMARY KEY, email varchar(60) UNIQUE, last_name varchar(40))"
+)
+EMPLOYEES = "CREATE TABLE employees (id integer PRIMARY KEY, first_name varchar(40), last_name varchar(40))"
+THREE_OF_EACH = (
+    "INSERT INTO candidates VALUES (1, 'a@x.example', 'A'), (2, 'b@x.example', 'B'), (3, 'c@x.example', 'C')",
+    "INSERT INTO employees VALUES (1, 'A', 'A'), (2, 'B', 'B'), (3, 'C', 'C')",
+)
+
+
+def test_a_pair_of_class_and_id_leads_to_customers_and_staff_alike(company):
+    told = drafted(
+        company,
+        CANDIDATES,
+        EMPLOYEES,
+        *THREE_OF_EACH,
+        "CREATE TABLE attachments (id integer PRIMARY KEY, owner_type varchar(20) NOT NULL,"
+        " owner_id integer NOT NULL, filename varchar(40))",
+        "INSERT INTO attachments VALUES (1, 'Candidate', 1, 'cv'), (2, 'Employee', 2, 'contract')",
+    )
+    assert told["tables"]["attachments"]["link"] == [
+        {"to": "candidates", "on": {"owner_id": "id"}, "where": {"owner_type": "Candidate"}},
+        {"to": "employees", "on": {"owner_id": "id"}, "where": {"owner_type": "Employee"}},
+    ]
+
+
+def test_a_number_that_fits_two_kinds_of_people_is_for_a_person_to_decide(company):
+    told = drafted(
+        company,
+        CANDIDATES,
+        EMPLOYEES,
+        *THREE_OF_EACH,
+        "CREATE TABLE uploads (id integer PRIMARY KEY, author_id integer, body varchar(90))",
+        "INSERT INTO uploads VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 3, 'z')",
+    )
+    assert "keys of employees as well" in review(told["tables"]["uploads"]["columns"]["author_id"])
+
+
+def test_what_staff_take_part_in_is_still_the_one_s_it_is_about(company):
+    told = drafted(
+        company,
+        CANDIDATES,
+        EMPLOYEES,
+        "CREATE TABLE applications (id integer PRIMARY KEY, candidate_id integer NOT NULL REFERENCES candidates)",
+        "CREATE TABLE interviews (id integer PRIMARY KEY, application_id integer REFERENCES applications,"
+        " attendees varchar(200))",
+        "CREATE TABLE panel (interview_id integer REFERENCES interviews, employee_id integer REFERENCES"
+        " employees, PRIMARY KEY (interview_id, employee_id))",
+        "CREATE TABLE scorecards (id integer PRIMARY KEY, interview_id integer NOT NULL REFERENCES interviews,"
+        " author_id integer NOT NULL REFERENCES employees, concerns varchar(200))",
+    )
+    assert told["tables"]["interviews"]["link"] == {"to": "applications", "on": {"application_id": "id"}}
+    assert told["tables"]["scorecards"]["link"] == {"to": "interviews", "on": {"interview_id": "id"}}
+
+
+def test_a_notification_is_the_one_s_who_gets_it(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name varchar(60))",
+        "CREATE TABLE notifications (id integer PRIMARY KEY, recipient_id integer REFERENCES users,"
+        " actor_id integer REFERENCES users, payload varchar(90))",
+    )
+    notes = told["tables"]["notifications"]
+    assert notes["link"] == {"to": "users", "on": {"recipient_id": "id"}}
+    assert [each["on"] for each in notes["mentions"]] == [{"actor_id": "id"}]
+
+
+def test_whom_else_a_kept_contract_covers_is_left_alone(company):
+    told = drafted(
+        company,
+        "CREATE TABLE customers (id integer PRIMARY KEY, email varchar(60) UNIQUE, last_name varchar(40))",
+        "CREATE TABLE policies (no varchar(20) PRIMARY KEY, holder_id integer NOT NULL REFERENCES customers)",
+        "CREATE TABLE insured_persons (no varchar(20) REFERENCES policies, customer_id integer REFERENCES"
+        " customers, smoker varchar(1), PRIMARY KEY (no, customer_id))",
+    )
+    assert told["tables"]["insured_persons"]["link"] == {"to": "customers", "on": {"customer_id": "id"}}
