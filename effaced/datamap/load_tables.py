@@ -10,6 +10,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from effaced.datamap.load_columns import read_columns
 from effaced.datamap.model import OWN_PREFIX, Link, Literal, Mention, TableRule
 from effaced.datamap.reader import Reader, closest, is_null, line_of
+from effaced.datamap.rules import Strategy
 
 _LINK = ("to", "from", "on", "where", "as")
 _NUMBER = re.compile(r"-?[0-9]+")
@@ -50,7 +51,7 @@ def _table(
         )
     if not owned:
         for column, rule in columns.items():
-            if rule.decides:
+            if rule.decides and rule.strategy is not Strategy.REVIEW:
                 reader.say(
                     rule.line,
                     f"{name}.{column}: without a link no row of {name} is a person's; say not_personal here"

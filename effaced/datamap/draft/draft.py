@@ -7,22 +7,20 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from effaced.datamap.draft import words
 from effaced.datamap.draft.elsewhere import find_elsewhere
 from effaced.datamap.draft.find_fates import can_forget, find_fates
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
-from effaced.datamap.draft.find_roles import find_by_email, find_roles, holds_email, owner_pairs
+from effaced.datamap.draft.find_rest import find_rest, nobodys_rules
+from effaced.datamap.draft.find_roles import find_by_email, find_roles
 from effaced.datamap.draft.guess_columns import Guesser
-from effaced.datamap.draft.look import json_rules
-from effaced.datamap.draft.names import concept_in, is_one_of, pieces, pointer, system_of
-from effaced.datamap.draft.samples import ROWS, Samples, mentions_email, shape
+from effaced.datamap.draft.names import concept_in, pieces, pointer, system_of
+from effaced.datamap.draft.samples import ROWS, Samples
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
 from effaced.datamap.draft.surrogates import surrogate_for
 from effaced.datamap.draft.write_draft import Page, write
 from effaced.datamap.read_schema import read_schema
-from effaced.datamap.schema import LiveTable
 from effaced.errors import ConfigurationError
 
 _KNOWN_BY = {"email": "email", "phone": "phone", "login": "username"}
@@ -93,8 +91,9 @@ def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...], elsewhere:
         if name in sketch.personal:
             rules[name] = guesser.rules(name)
         else:
-            rules[name] = {each: Rule("not_personal", "") for each in sketch.schema.tables[name].columns}
-    undecided, not_personal = _rest(sketch, samples, set(rules))
+            changed = {column for _, cells in mentions[name] for column in cells}
+            rules[name] = nobodys_rules(samples, sketch.schema.tables[name], changed)
+    undecided, not_personal = find_rest(sketch, samples, set(rules))
     return Page(
         sketch,
         schemas,
@@ -139,67 +138,6 @@ def _copies(sketch: Sketch, edge: Edge) -> list[str]:
         for column in telling(table)
         if column not in edge.columns and pieces(column)[: len(said.stem)] == said.stem
     ]
-
-
-def _rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The tables that no way leads to: what speaks against calling them not personal, or a remark."""
-    undecided, not_personal = {}, {}
-    for name, table in sketch.schema.tables.items():
-        if name in declared:
-            continue
-        found = [] if name.lower() in words.MACHINERY else _looks_personal(samples, table)
-        pointing = sketch.mentions.get(name, [])
-        doubtful = [edge for edge in pointing if edge.doubt]
-        if found:
-            said = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
-            undecided[name] = f"{said}; {_way_out(sketch, samples, table)}"
-        elif (pair := next(owner_pairs(table), None)) and not samples.values(name, pair[0].name):
-            undecided[name] = (
-                f"{pair[0].name} and {pair[1].name} may point at people, but no row tells; link those that do"
-                f" with where: {{{pair[0].name}: ...}}, or say that there are none"
-            )
-        elif doubtful:
-            columns = ", ".join(f"{edge.columns[0]} ({edge.reason})" for edge in doubtful)
-            undecided[name] = f"{columns} may point at people, but {doubtful[0].doubt}"
-        elif pointing:
-            places = ", ".join(dict.fromkeys(f"{edge.columns[0]} at {edge.to}" for edge in pointing))
-            not_personal[name] = f"points with {places}, whose row stays without a name"
-        else:
-            not_personal[name] = ""
-    return undecided, not_personal
-
-
-def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
-    """What to decide about a table that leads to nobody."""
-    if is_one_of(table.name, words.ORGANISATIONS):
-        return "not_personal if it is about organisations and nobody in them"
-    mine = next((each for each in table.columns.values() if holds_email(samples, table, each)), None)
-    for person in sketch.people if mine else ():
-        target = sketch.schema.tables[person.table]
-        other = next((each for each in target.columns.values() if holds_email(samples, target, each)), None)
-        if mine and other and target.determines([other.name]):
-            link = f"{{to: {target.name}, on: {{{mine.name}: {other.name}}}}}"
-            return f"if {mine.name} can be the address of one of {target.name}, link it: {link}"
-        if mine and other:
-            return (
-                f"{mine.name} may be the address of one of {target.name}, but no link can go by"
-                f" {target.name}.{other.name} unless it is unique"
-            )
-    if any(concept == "browser or device" for concept in telling(table).values()):
-        return "not_personal if its rows are gone after some days anyway, else say whose they are"
-    return "say whose rows they are, or that they are nobody's"
-
-
-def _looks_personal(samples: Samples, table: LiveTable) -> list[str]:
-    """By names, or by values of an unmistakable form."""
-    seen = []
-    for column in table.columns.values():
-        values = samples.values(table.name, column.name)
-        if (column.family == "text" and (shape(values) is not None or mentions_email(values))) or (
-            column.family == "json" and json_rules(values)[0]
-        ):
-            seen.append(column.name)
-    return list(dict.fromkeys([*telling(table), *seen]))
 
 
 def _identifiers(sketch: Sketch, person: Person) -> dict[str, str]:

@@ -151,7 +151,8 @@ def find_by_email(
                         samples, table, mine, target, other, alone=not own and table.name in pointed_at
                     )
                     for target, other in targets
-                    if target is not table and comparable(mine, other)
+                    if target is not table
+                    and (comparable(mine, other) or (not own and differ_in_case(mine, other)))
                 ]
                 yield from [edge for edge in edges if edge][:1]
 
@@ -188,7 +189,21 @@ def _email_edge(
         return Edge(table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt)
     if share is None or not share.found:
         return None
-    return Edge(table.name, target.name, on, f"the same e-mail address as in {target.name}, {share}")
+    caveat = ""
+    if as_text := differ_in_case(mine, other):
+        caveat = (
+            f"it is compared as text, so an address with other capital letters than in {target.name} is"
+            " passed over; see that there is none, or give both columns the same type"
+        )
+    reason = f"the same e-mail address as in {target.name}, {share}"
+    return Edge(table.name, target.name, on, reason, as_text=as_text, caveat=caveat)
+
+
+def differ_in_case(one: LiveColumn, other: LiveColumn) -> bool:
+    """Whether one is of citext and the other a plain text: only `as: text` compares them."""
+    return one.family == other.family == "text" and (one.collation == "citext") is not (
+        other.collation == "citext"
+    )
 
 
 def _is_email(table: LiveTable, column: LiveColumn) -> bool:

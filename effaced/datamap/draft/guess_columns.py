@@ -68,6 +68,8 @@ class Guesser:
         for edge in self._links(table.name):
             if edge.doubt and column.name in edge.columns:
                 return f"that these rows are those of {edge.to} is a guess ({edge.reason}): {edge.doubt}"
+            if edge.caveat and column.name in edge.columns:
+                return edge.caveat
         return ""
 
     def _mention_doubt(self, table: LiveTable, column: LiveColumn) -> str:

@@ -101,6 +101,16 @@ def json_rules(values: list[Any]) -> tuple[dict[str, str], int, bool]:
     return paths, len(read), hidden
 
 
+def json_tells(values: list[Any]) -> bool:
+    """Whether something personal stands in these documents; a mere `name` may be anything's."""
+    a_name = BY_WORD["name"].label
+    return any(
+        label != a_name or names_person("_".join(part for part in path if part))
+        for document in documents(values)
+        for path, label in _personal(document, ())
+    )
+
+
 def _personal(node: Any, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(node, dict):
         for key, value in node.items():

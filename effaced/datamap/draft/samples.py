@@ -20,7 +20,6 @@ from sqlalchemy import (
     Text,
     cast,
     func,
-    literal,
     select,
     text,
     tuple_,
@@ -133,7 +132,7 @@ class Samples:
             return type_coerce(cell, types.NullType()).label(None)
         if family is not None and family.startswith("enum"):
             return cast(cell, Text).label(None)
-        return cast(cell, Text).label(None) if family != "array" else literal(None).label(None)
+        return func.substr(cast(cell, Text), 1, _TEXT).label(None)
 
     def _ask(self, query: Any) -> list[Any] | None:
         """The answer; None if there is none to be had."""

@@ -33,6 +33,8 @@ class Edge:
     as_text: bool = False
     doubt: str = ""
     """Why a person has to look at it; empty if the guess is sure."""
+    caveat: str = ""
+    """What a person has to see to, sure as it is."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -47,12 +47,12 @@ def test_what_staff_take_part_in_is_still_the_one_s_it_is_about(company):
         company,
         CANDIDATES,
         EMPLOYEES,
-        "CREATE TABLE applications (id integer PRIMARY KEY, candidate_id integer NOT NULL REFERENCES candidates)",
+        "CREATE TABLE applications (id integer PRIMARY KEY, candidate_id int NOT NULL REFERENCES candidates)",
         "CREATE TABLE interviews (id integer PRIMARY KEY, application_id integer REFERENCES applications,"
         " attendees varchar(200))",
         "CREATE TABLE panel (interview_id integer REFERENCES interviews, employee_id integer REFERENCES"
         " employees, PRIMARY KEY (interview_id, employee_id))",
-        "CREATE TABLE scorecards (id integer PRIMARY KEY, interview_id integer NOT NULL REFERENCES interviews,"
+        "CREATE TABLE scorecards (id integer PRIMARY KEY, interview_id int NOT NULL REFERENCES interviews,"
         " author_id integer NOT NULL REFERENCES employees, concerns varchar(200))",
     )
     assert told["tables"]["interviews"]["link"] == {"to": "applications", "on": {"application_id": "id"}}
