@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from effaced.datamap.draft import words
@@ -47,7 +48,11 @@ def find_pointers(schema: LiveSchema, samples: Samples) -> list[Edge]:
         taken = {name for edge in composite for name in edge.columns}
         for column in table.columns.values():
             if (table.name, column.name) not in bound and column.name not in taken:
-                edge = _by_key(samples, table, column, keys) or _by_name(schema, samples, table, column)
+                edge = (
+                    _by_key(samples, table, column, keys)
+                    or _by_name(schema, samples, table, column)
+                    or _by_end_of_name(samples, table, column, keys)
+                )
                 edges += [edge] if edge else []
     return edges
 
@@ -120,6 +125,29 @@ def _by_name(schema: LiveSchema, samples: Samples, table: LiveTable, column: Liv
     return None
 
 
+def _by_end_of_name(
+    samples: Samples, table: LiveTable, column: LiveColumn, keys: Mapping[str, list[tuple[LiveTable, str]]]
+) -> Edge | None:
+    """A key's own name with something before or a number after it: host_cont_id, cont_id_2."""
+    called = pieces(column.name)
+    numbered = len(called) > 1 and called[-1].isdigit()
+    called = called[:-1] if numbered else called
+    for found in keys.values():
+        target, name = found[0]
+        own = pieces(name)
+        if len(found) > 1 or len(own) < 2 or called[-len(own) :] != own or (name,) != key_of(target):
+            continue
+        if column.name == name or table.determines([column.name]):
+            continue
+        edge = judged(samples, table, column, target, target.columns[name], f"ends like {target.name}.{name}")
+        if edge and (called == own or edge.doubt or target is table):
+            return edge
+        # What the word before it makes of the row, nobody can tell.
+        doubt = "whether the row is theirs or only names them is for you to say"
+        return replace(edge, doubt=doubt) if edge else None
+    return None
+
+
 def _by_bare_name(schema: LiveSchema, samples: Samples, table: LiveTable, column: LiveColumn) -> Edge | None:
     """A number called like a table: `contact`, `booking`."""
     called = _full(column.name)
@@ -157,13 +185,17 @@ def _key_names(schema: LiveSchema) -> dict[str, list[tuple[LiveTable, str]]]:
 def _says_whose(table: LiveTable, column: LiveColumn) -> bool:
     """Any table may have an `id`, a `code` or a `title`, but not a customer_no or a passport number."""
     concept = concept_in(table, column)
+    said = pointer(column.name)
+    if said and said.ending and said.stem == table_words(table.name) and key_of(table) == (column.name,):
+        # staff_cd of staff is no mere code.
+        return True
     if column.family not in ("text", "number", "uuid") or (concept and concept.word in _ELSEWHERE):
         return False
     if len(pieces(column.name)) > 1 or column.name.lower() == "uid" or (concept and concept.tells):
         return True
     # A card number that is called just `card`; texts like barcodes must be found there to count.
-    said = column.name.lower() not in words.POINTER_ENDINGS and len(column.name) > 3
-    return said and key_of(table) == (column.name,) and (concept is None or column.family == "text")
+    long = column.name.lower() not in words.POINTER_ENDINGS and len(column.name) > 3
+    return long and key_of(table) == (column.name,) and (concept is None or column.family == "text")
 
 
 def _by_composite_key(

@@ -137,6 +137,7 @@ def find_by_email(
     """Rows that know the person by the e-mail address alone: newsletters, orders of guests, sent mail."""
     pointed_at = {edge.to for edge in pointers}
     targets = list(_with_own_email(schema, samples, people, reached))
+    unlinkable = list(_with_repeated_email(schema, samples, people))
     for table in schema.tables.values():
         own = reached.get(table.name, [])
         needed = all(
@@ -154,7 +155,9 @@ def find_by_email(
                     if target is not table
                     and (comparable(mine, other) or (not own and differ_in_case(mine, other)))
                 ]
-                yield from [edge for edge in edges if edge][:1]
+                best = next((edge for edge in edges if edge), None)
+                if best and not any(_more(samples, table, mine, best, each) for each in unlinkable):
+                    yield best
 
 
 def _with_own_email(
@@ -167,6 +170,25 @@ def _with_own_email(
         for column in table.columns.values():
             if table.determines([column.name]) and holds_email(samples, table, column):
                 yield table, column
+
+
+def _with_repeated_email(
+    schema: LiveSchema, samples: Samples, people: list[Person]
+) -> Iterator[tuple[LiveTable, LiveColumn]]:
+    for person in people:
+        table = schema.tables[person.table]
+        for column in table.columns.values():
+            if not table.determines([column.name]) and holds_email(samples, table, column):
+                yield table, column
+
+
+def _more(
+    samples: Samples, table: LiveTable, mine: LiveColumn, best: Edge, other: tuple[LiveTable, LiveColumn]
+) -> bool:
+    """Whether more of the addresses are in a column that no link can go by: the link would hide those."""
+    seen = samples.share(table.name, best.to, best.on)
+    there = samples.share(table.name, other[0].name, ((mine.name, other[1].name),))
+    return bool(seen and there and there.found > seen.found and other[0].name != best.to)
 
 
 def _email_edge(
@@ -248,6 +270,7 @@ def _ids_of_class(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield from ((*stem, word) for word in words.IDS_OF_CLASSES)
     elif parts[0] not in words.VAGUE_CLASSES:
         yield from ((word, "id") for word in words.THINGS)
+        yield ("pk",)
 
 
 def _by_class(
@@ -289,6 +312,7 @@ def _table_of_class(schema: LiveSchema, word: str) -> LiveTable | None:
     joined = "".join(wanted)
     for table in schema.tables.values():
         found = table_words(table.name)
-        if joined and (found == wanted or "".join(found) == joined):
+        called = table.name.rpartition(".")[2].lower() == last.lower()
+        if joined and (called or found == wanted or "".join(found) == joined):
             return table
     return None

@@ -151,7 +151,7 @@ def pointer(column: str) -> Pointer | None:
     if found[-1] in ("by", "to"):
         return Pointer(found[:-1], found[-1])
     for ending, known, rest in (
-        (found[-1], words.POINTER_ENDINGS, slice(None, -1)),
+        (spelled(column)[-1], words.POINTER_ENDINGS, slice(None, -1)),
         (found[0], words.POINTER_BEGINNINGS, slice(1, None)),
     ):
         if ending in known:

@@ -147,7 +147,7 @@ MAKING_ROLES = _list("created added entered inserted made erstellt angelegt cree
 
 # Rows that hang on rows of the same table.
 # Of a pair that names a row anywhere: what says the table, what the row, and how a row is called there.
-CLASSES = _list("type kind class model table entity typ art klasse tabelle tipo clase classe soort")
+CLASSES = _list("type kind class model table tbl entity typ art klasse tabelle tipo clase classe soort")
 VAGUE_CLASSES = _list("type kind typ art tipo soort")
 IDS_OF_CLASSES = _list("id key uuid guid ref no nr num pk")
 THINGS = _list("record row object entity item model target ref")
@@ -220,6 +220,10 @@ SHORT = {
     "prod": "product",
     "dept": "department",
     "mgr": "manager",
+    "rcpt": "receipt",
+    "ph": "phone",
+    "pcode": "postcode",
+    "organization": "organisation",
 }
 
 # Other systems that know people by an id of their own.
