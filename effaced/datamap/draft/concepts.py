@@ -174,6 +174,14 @@ CONCEPTS: tuple[Concept, ...] = (
         commentaire, comentario, comentarios, observacion, motivo, nota, opis, uwagi, opmerking,
         opmerkingen, special requests, caption
         """, TEXT),
+    _row("vehicle", "vehicle", """;
+        plate, number plate, licence plate, license plate, reg plate, vehicle reg, reg no, registration plate,
+        vin, kennzeichen, immatriculation, targa, matricula, kenteken
+        """, TEXT),
+    _row("maker", "who made or changed it", """;
+        created by, updated by, changed by, modified by, deleted by, inserted by, entered by, added by, made
+        by, edited by, erstellt von, geaendert von, cree par, modifie par, creado por, modificado por
+        """, TEXT, tells=False),
     _row("moment", "a moment", """;
         at, on, date, time, datum, fecha, timestamp, created, updated, deleted, modified, since, until,
         from, to, von, bis, am, year, month, expires, last login, last seen, joined, day, uhrzeit, start,

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from effaced.datamap.draft.elsewhere import find_elsewhere
+from effaced.datamap.draft.find_emails import find_by_email
 from effaced.datamap.draft.find_fates import can_forget, find_fates
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
 from effaced.datamap.draft.find_rest import find_rest, nobodys_rules
-from effaced.datamap.draft.find_roles import find_by_email, find_roles
+from effaced.datamap.draft.find_roles import find_roles
 from effaced.datamap.draft.guess_columns import Guesser
 from effaced.datamap.draft.names import concept_in, pieces, pointer, system_of
 from effaced.datamap.draft.samples import ROWS, Samples

@@ -7,14 +7,18 @@ from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.find_shared import Shared, find_shared
 from effaced.datamap.draft.names import (
     concept_in,
+    head,
     is_one_of,
     names_person,
+    table_words,
 )
 from effaced.datamap.draft.roles import acts, role
 from effaced.datamap.draft.samples import Samples
 from effaced.datamap.draft.sketch import Edge, Sketch, Way
 from effaced.datamap.schema import LiveTable
 
+# How many people have a row together, on average, that is still theirs.
+_FEW = 2.5
 _AT_HOME = {"street", "city", "postcode"}
 _ABOUT_SOMEBODY = {
     "email", "phone", "first_name", "last_name", "full_name", "birth", "bank", "number_of_person", "health",
@@ -42,7 +46,11 @@ def find_owners(sketch: Sketch, samples: Samples) -> None:
                 continue
             # What people's rows point at comes after all that points at them.
             for edge in every:
-                if edge.table in reached and _is_source(sketch, edge, known, shared):
+                if (
+                    edge.table in reached
+                    and _is_source(sketch, edge, known, shared)
+                    and not _is_common(sketch, edge, samples)
+                ):
                     _add(sketch.sources, edge.to, edge)
                     reached.add(edge.to)
             if reached == before:
@@ -88,8 +96,13 @@ def _way(
         return Way.OWNS
     if staff and edge.table in of_customers:
         return Way.MENTIONS
-    if staff and sketch.nullable(edge) and not tells(sketch.schema.tables[edge.table]):
-        # A tour can do without its driver.
+    if (
+        staff
+        and sketch.nullable(edge)
+        and not tells(sketch.schema.tables[edge.table])
+        and head(edge.to) not in table_words(edge.table)
+    ):
+        # A tour can do without its driver, the driver's documents can't.
         return Way.MENTIONS
     rivals = [each for each in known[edge.table] if each != edge]
     to_people = [each for each in rivals if each.to in shared.selves]
@@ -114,7 +127,7 @@ def ancestors(sketch: Sketch, table: str) -> set[str]:
 
 def tells(table: LiveTable) -> bool:
     """Whether some column of it is about somebody, or is text that people write."""
-    return bool(telling(table) or _words_of(table) & {"free_text", "photo"})
+    return bool(telling(table) or _words_of(table) & {"free_text", "photo", "place", "belief"})
 
 
 def telling(table: LiveTable, *, but: str = "") -> dict[str, str]:
@@ -159,6 +172,8 @@ def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared:
     """Rows the person points at are theirs, if they are private and know no owner of their own."""
     if edge.to in sketch.links or sketch.person(edge.to) or edge.to == edge.table or edge.where:
         return False
+    if is_one_of(edge.to, words.ORGANISATIONS):
+        return False
     if shared.joint.get(edge.table) == edge.to:
         # A booking of several guests, an account of several holders: gone with the last of them.
         return is_one_of(edge.to, words.FINANCIAL) or "bank" in _words_of(sketch.schema.tables[edge.to])
@@ -166,6 +181,20 @@ def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared:
     if (edge.to in shared.tables and not _is_home(sketch.schema.tables[edge.to])) or own:
         return False
     return is_private(sketch.schema.tables[edge.to])
+
+
+def _is_common(sketch: Sketch, edge: Edge, samples: Samples) -> bool:
+    """A broker of many customers is no one customer's, whatever is known about the broker."""
+    if _is_home(sketch.schema.tables[edge.to]):
+        return False
+    owners = [] if sketch.person(edge.table) else sketch.links.get(edge.table, [])
+    mine = [name for owner in owners for name in owner.columns]
+    rows = [
+        (tuple(row.get(name) for name in edge.columns), tuple(row.get(name) for name in mine) or place)
+        for place, row in enumerate(samples.rows(edge.table))
+        if row.get(edge.columns[0]) is not None
+    ]
+    return len(set(rows)) > _FEW * len({target for target, _ in rows})
 
 
 def _trees(sketch: Sketch, known: list[Edge], samples: Samples) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD
@@ -39,7 +40,10 @@ _OF_PEOPLE_ALONE = {
     "password or secret",
     "gender",
 }
+_FOUND_BY = {"e-mail address", "phone number", "login name", "official number of a person"}
 _ENOUGH = 10
+# From so many sampled addresses on, and such a part of them, two tables have the same people.
+_SOME, _ALL = 3, 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,14 @@ class Candidate:
         said.append("1 table points at it" if self.pointing == 1 else f"{self.pointing} tables point at it")
         return f"{'; '.join(said)}; score {self.score}, {_ENOUGH} is enough"
 
+    @property
+    def runner_up(self) -> str:
+        """Why it was not chosen."""
+        if self.score < _ENOUGH:
+            return f"{self.table.name} ({self.figures})"
+        why = "but known through others" if self.sure else "but nothing in it that only people have"
+        return f"{self.table.name} ({self.figures}, {why})"
+
 
 def find_people(
     schema: LiveSchema, samples: Samples, edges: Iterable[Edge], wanted: Iterable[str] = ()
@@ -83,7 +95,11 @@ def find_people(
         likely = [each for each in likely if not _is_part(each, edges)]
         # What is not called after people, and has nothing that only people have, is second best.
         likely = [each for each in likely if each.sure] or likely
-        chosen = [each for each in likely if not _belongs_to_another(each, likely, edges)]
+        chosen = [
+            each
+            for each in likely
+            if not _belongs_to_another(each, likely, edges) and not _are_others(samples, each, likely)
+        ]
     people = [
         Person(
             each.table.name,
@@ -95,11 +111,7 @@ def find_people(
         for each in chosen
     ]
     people.sort(key=lambda person: person.staff)
-    others = [
-        f"{each.table.name} ({each.figures})"
-        for each in candidates
-        if each not in chosen and each.score >= _ENOUGH - 3
-    ]
+    others = [each.runner_up for each in candidates if each not in chosen and each.score >= _ENOUGH - 3]
     return _with_own_kinds(people), others[:4]
 
 
@@ -166,9 +178,31 @@ def _holds_people(candidate: Candidate) -> bool:
 
 
 def _is_part(one: Candidate, edges: list[Edge]) -> bool:
-    """A beneficiary of a policy, numbered within it: the row has no key of its own, and nothing needs it."""
-    inner = [edge for edge in edges if edge.table == one.table.name and set(edge.columns) < set(one.key)]
-    return bool(inner) and not one.pointing
+    """A beneficiary of a policy: the row is numbered within it, or nobody could be found by it; and nothing
+    needs it."""
+    above = [edge for edge in edges if edge.table == one.table.name and edge.to != edge.table]
+    inner = any(set(edge.columns) < set(one.key) for edge in above)
+    unfindable = any(edge.foreign_key for edge in above) and not _FOUND_BY & set(one.telling)
+    return (inner or unfindable) and not one.pointing
+
+
+def _are_others(samples: Samples, one: Candidate, likely: list[Candidate]) -> bool:
+    """Subscribers of a newsletter who all are customers: nothing needs the rows, and the addresses fit."""
+    if one.pointing or is_one_of(one.table.name, words.STAFF):
+        return False
+    for other in likely:
+        if other is one or not other.pointing:
+            continue
+        for mine, theirs in product(_addresses(samples, one.table), _addresses(samples, other.table)):
+            share = samples.share(one.table.name, other.table.name, ((mine, theirs),))
+            if share and share.of >= _SOME and share.part >= _ALL:
+                return True
+    return False
+
+
+def _addresses(samples: Samples, table: LiveTable) -> list[str]:
+    texts = [column for column in table.columns.values() if column.family == "text"]
+    return [each.name for each in texts if shape(samples.values(table.name, each.name)) == "email"]
 
 
 def _belongs_to_another(one: Candidate, likely: list[Candidate], edges: list[Edge]) -> bool:

@@ -18,18 +18,8 @@ SURE, UNLIKELY = 0.95, 0.5
 _IDS = ("id", "fk", "uuid", "uid", "guid")
 # Unique in many tables without being the same thing; and e-mail addresses are a matter of their own.
 _ELSEWHERE = {
-    "email",
-    "secret",
-    "name",
-    "state",
-    "moment",
-    "street",
-    "photo",
-    "web",
-    "free_text",
-    "device",
-    "ip",
-}
+    "email", "secret", "name", "state", "moment", "street", "photo", "web", "free_text", "device", "ip",
+}  # fmt: skip
 
 
 def find_pointers(schema: LiveSchema, samples: Samples) -> list[Edge]:

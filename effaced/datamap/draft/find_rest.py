@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD
+from effaced.datamap.draft.find_emails import differ_in_case, holds_email
 from effaced.datamap.draft.find_owners import telling
-from effaced.datamap.draft.find_roles import differ_in_case, holds_email, owner_pairs
+from effaced.datamap.draft.find_roles import owner_pairs
 from effaced.datamap.draft.look import json_tells, look_at
 from effaced.datamap.draft.names import concept_of, is_one_of
 from effaced.datamap.draft.samples import Samples, Share, mentions_email, shape

@@ -1,4 +1,4 @@
-"""Pointers that name no table: roles (author_id, created_by), e-mail addresses, polymorphic pairs."""
+"""Pointers that name no table: roles (author_id, created_by), values, polymorphic pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.find_pointers import SURE, comparable, judged
 from effaced.datamap.draft.names import (
-    concept_in,
     is_one_of,
     pieces,
     pointer,
@@ -19,7 +18,7 @@ from effaced.datamap.draft.names import (
     system_of,
     table_words,
 )
-from effaced.datamap.draft.samples import Samples, is_random, shape
+from effaced.datamap.draft.samples import Samples, is_random
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
@@ -40,6 +39,7 @@ def find_roles(
             if (table.name, column.name) not in bound and column.name not in taken:
                 edge = _by_role(schema, samples, people, table, column)
                 edge = edge or _by_value(schema, samples, people, table, column)
+                edge = edge or _by_numbers(schema, samples, people, table, column)
                 found += [edge] if edge else []
     return found
 
@@ -105,6 +105,40 @@ def _by_value(
     return None
 
 
+def _by_numbers(
+    schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
+) -> Edge | None:
+    """kept_id, crm_ref: whatever it is called, all its values are keys of people and of nothing else."""
+    called = pointer(column.name) or system_of(column.name)
+    values = {str(each) for each in samples.values(table.name, column.name)}
+    theirs = table.name in {each.table for each in people} or table.determines([column.name])
+    if not called or theirs or len(values) < 3 or column.family not in ("number", "text"):
+        return None
+    keys = [
+        (target, target.columns[key[0]])
+        for target in schema.tables.values()
+        if target is not table and len(key := key_of(target)) == 1
+    ]
+    keys = [(target, key) for target, key in keys if key.family in ("number", "text")]
+    for person in people:
+        mine = [pair for pair in keys if pair[0].name == person.table]
+        if mine and _all_there(samples, table, column, *mine[0]):
+            if any(_all_there(samples, table, column, *pair) for pair in keys if pair not in mine):
+                return None
+            target, other = mine[0]
+            reason = f"holds values of {target.name}.{other.name}"
+            edge = judged(samples, table, column, target, other, reason)
+            return replace(edge, doubt="only its values say so") if edge else None
+    return None
+
+
+def _all_there(
+    samples: Samples, table: LiveTable, column: LiveColumn, target: LiveTable, other: LiveColumn
+) -> bool:
+    share = samples.share(table.name, target.name, ((column.name, other.name),))
+    return share is not None and share.found == share.of
+
+
 def _by_ending(
     schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
 ) -> Edge | None:
@@ -125,119 +159,6 @@ def _by_ending(
         if edge and not edge.doubt and share and (share.of >= 3 or like_key):
             return replace(edge, doubt="only the ending of the name and its values say so")
     return None
-
-
-def find_by_email(
-    schema: LiveSchema,
-    samples: Samples,
-    people: list[Person],
-    reached: dict[str, list[Edge]],
-    pointers: Iterable[Edge],
-) -> Iterator[Edge]:
-    """Rows that know the person by the e-mail address alone: newsletters, orders of guests, sent mail."""
-    pointed_at = {edge.to for edge in pointers}
-    targets = list(_with_own_email(schema, samples, people, reached))
-    unlinkable = list(_with_repeated_email(schema, samples, people))
-    for table in schema.tables.values():
-        own = reached.get(table.name, [])
-        needed = all(
-            not schema.tables[table.name].columns[name].nullable for edge in own for name in edge.columns
-        )
-        if table.name in {each.table for each in people} or (own and needed):
-            continue
-        for mine in table.columns.values():
-            if holds_email(samples, table, mine):
-                edges = [
-                    _email_edge(
-                        samples, table, mine, target, other, alone=not own and table.name in pointed_at
-                    )
-                    for target, other in targets
-                    if target is not table
-                    and (comparable(mine, other) or (not own and differ_in_case(mine, other)))
-                ]
-                best = next((edge for edge in edges if edge), None)
-                if best and not any(_more(samples, table, mine, best, each) for each in unlinkable):
-                    yield best
-
-
-def _with_own_email(
-    schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
-) -> Iterator[tuple[LiveTable, LiveColumn]]:
-    """Where an address leads to one person: people's own rows first, then lists of their addresses."""
-    first = [each.table for each in people]
-    for name in [*first, *(name for name, edges in reached.items() if any(e.to in first for e in edges))]:
-        table = schema.tables[name]
-        for column in table.columns.values():
-            if table.determines([column.name]) and holds_email(samples, table, column):
-                yield table, column
-
-
-def _with_repeated_email(
-    schema: LiveSchema, samples: Samples, people: list[Person]
-) -> Iterator[tuple[LiveTable, LiveColumn]]:
-    for person in people:
-        table = schema.tables[person.table]
-        for column in table.columns.values():
-            if not table.determines([column.name]) and holds_email(samples, table, column):
-                yield table, column
-
-
-def _more(
-    samples: Samples, table: LiveTable, mine: LiveColumn, best: Edge, other: tuple[LiveTable, LiveColumn]
-) -> bool:
-    """Whether more of the addresses are in a column that no link can go by: the link would hide those."""
-    seen = samples.share(table.name, best.to, best.on)
-    there = samples.share(table.name, other[0].name, ((mine.name, other[1].name),))
-    return bool(seen and there and there.found > seen.found and other[0].name != best.to)
-
-
-def _email_edge(
-    samples: Samples,
-    table: LiveTable,
-    mine: LiveColumn,
-    target: LiveTable,
-    other: LiveColumn,
-    *,
-    alone: bool,
-) -> Edge | None:
-    """`alone`: nothing else says that the rows are people's, and others hang on them. That a supplier's
-    contact happens to be a customer as well must not make the supplier's rows theirs."""
-    on = ((mine.name, other.name),)
-    share = samples.share(table.name, target.name, on)
-    if alone and (share is None or share.part < SURE):
-        return None
-    if share is None and not is_one_of(table.name, [*words.ORGANISATIONS, *words.PEOPLE, *words.STAFF]):
-        doubt = "there is no row to see whether these are the same addresses"
-        return Edge(table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt)
-    if share is None or not share.found:
-        return None
-    caveat = ""
-    if as_text := differ_in_case(mine, other):
-        caveat = (
-            f"it is compared as text, so an address with other capital letters than in {target.name} is"
-            " passed over; see that there is none, or give both columns the same type"
-        )
-    reason = f"the same e-mail address as in {target.name}, {share}"
-    return Edge(table.name, target.name, on, reason, as_text=as_text, caveat=caveat)
-
-
-def differ_in_case(one: LiveColumn, other: LiveColumn) -> bool:
-    """Whether one is of citext and the other a plain text: only `as: text` compares them."""
-    return one.family == other.family == "text" and (one.collation == "citext") is not (
-        other.collation == "citext"
-    )
-
-
-def _is_email(table: LiveTable, column: LiveColumn) -> bool:
-    concept = concept_in(table, column)
-    return concept is not None and concept.word == "email"
-
-
-def holds_email(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
-    """By its name, or by its values: recipient, identifier, to_address."""
-    if column.family != "text":
-        return False
-    return _is_email(table, column) or shape(samples.values(table.name, column.name)) == "email"
 
 
 # --- owner_type and owner_id -------------------------------------------------------------------------

@@ -158,6 +158,9 @@ class Guesser:
             return _fitted(fitting, look.reason)
         if person and look.concept and look.concept.word == "number":
             return Rule(fitting or "not_personal", look.reason, "others may know the person by this number")
+        if person and column.family in ("text", "number", "uuid") and table.determines([column.name]):
+            doubt = "no two people have the same, so others may know the person by it"
+            return Rule(fitting or "not_personal", look.reason, doubt)
         return Rule("not_personal", f"{look.reason}; says nothing once nobody is named")
 
     def _identity(self, person: Person) -> dict[str, str]:

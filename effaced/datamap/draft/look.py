@@ -42,6 +42,8 @@ def look_at(samples: Samples, table: LiveTable, column: LiveColumn, *, of_person
         label = BY_WORD[seen].label
         if concept is None or not concept.tells or concept.word == "free_text":
             return Look(BY_WORD[seen], True, f"{label}: {sampled(values)} of its form")
+    if concept is None and seen == "phone" and all(value.strip()[:1] == "+" for value in values):
+        return Look(BY_WORD["phone"], True, f"{BY_WORD['phone'].label}: {sampled(values)} of its form")
     if concept is None:
         return _by_values(column, values)
     how = "by its name"
@@ -74,7 +76,8 @@ def _by_values(column: LiveColumn, values: list[Any]) -> Look:
         return Look(BY_WORD["free_text"], True, "words of other columns, to be searched")
     if is_code(values):
         kinds = len(set(map(str, values)))
-        return Look(None, False, f"a code: {kinds} different values in {len(values)} sampled rows")
+        said = "the same value" if kinds == 1 else f"{kinds} different values"
+        return Look(None, False, f"a code: {said} in {len(values)} sampled rows")
     return Look(None, True, "name and type say little", "what it holds is unknown")
 
 

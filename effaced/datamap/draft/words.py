@@ -31,7 +31,7 @@ employee staff worker doctor physician nurse teacher driver operator admin admin
 technician therapist personnel colleague trainer lecturer professor instructor mitarbeiter angestellte
 angestellter arzt aerzte lehrer fahrer employe salarie animateur enseignant medecin empleado trabajador
 medico medewerker werknemer docent dipendente dipendenti impiegato pracownik pracownicy lekarz lekarze
-nauczyciel funcionario
+nauczyciel funcionario courier dispatcher recruiter adjuster kurier livreur
 """)
 
 # People, if their columns say so too: an account may also be a bank's, a contact somebody's relative.
@@ -46,7 +46,8 @@ address adresse adressen anschrift direccion domicilio indirizzo indirizzi adres
 ORGANISATIONS = _list("""
 organisation organization org company firm team tenant workspace department branch clinic club group
 supplier vendor partner manufacturer store warehouse business institution agency household channel project
-room board hotel school shop site venue sede depot facility building office station firma abteilung filiale
+room board merchant broker insurer restaurant retailer distributor hotel
+school shop site venue sede depot facility building office station firma abteilung filiale
 lieferant gruppe verein praxis societe entreprise fournisseur equipe groupe empresa proveedor equipo grupo
 """)
 

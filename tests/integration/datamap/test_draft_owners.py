@@ -80,3 +80,52 @@ def test_whom_else_a_kept_contract_covers_is_left_alone(company):
         " customers, smoker varchar(1), PRIMARY KEY (no, customer_id))",
     )
     assert told["tables"]["insured_persons"]["link"] == {"to": "customers", "on": {"customer_id": "id"}}
+
+
+def test_a_broker_of_many_customers_is_no_one_customer_s(company):
+    told = drafted(
+        company,
+        CANDIDATES,
+        "CREATE TABLE helpers (id integer PRIMARY KEY, mail_box varchar(60), email varchar(60), phone text)",
+        "CREATE TABLE contracts (id integer PRIMARY KEY, candidate_id int NOT NULL REFERENCES candidates,"
+        " helper_id integer REFERENCES helpers)",
+        *THREE_OF_EACH[:1],
+        "INSERT INTO helpers VALUES (7, 'x', 'h@x.example', '+49 30 1234567')",
+        "INSERT INTO contracts VALUES (1, 1, 7), (2, 2, 7), (3, 3, 7)",
+    )
+    assert "email, phone look personal" in told["review"]["helpers"]
+
+
+def test_a_shop_that_people_like_is_not_theirs_though_it_has_a_bank_account(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name varchar(60))",
+        "CREATE TABLE merchants (id integer PRIMARY KEY, street text, city text, zip text, iban varchar(34))",
+        "CREATE TABLE favourites (user_id integer REFERENCES users, merchant_id integer REFERENCES merchants,"
+        " PRIMARY KEY (user_id, merchant_id))",
+    )
+    assert "not_personal if it is about organisations" in told["review"]["merchants"]
+
+
+def test_whereabouts_are_no_part_of_an_order_that_is_kept(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name varchar(60))",
+        "CREATE TABLE orders (id integer PRIMARY KEY, user_id integer NOT NULL REFERENCES users)",
+        "CREATE TABLE trip_points (order_id integer REFERENCES orders, seq integer, lat real, lng real,"
+        " PRIMARY KEY (order_id, seq))",
+    )
+    assert told["tables"]["trip_points"]["columns"]["seq"] == "delete"
+
+
+def test_what_is_called_after_staff_is_theirs(company):
+    told = drafted(
+        company,
+        CANDIDATES,
+        "CREATE TABLE couriers (id integer PRIMARY KEY, full_name varchar(60), email varchar(60) UNIQUE)",
+        "CREATE TABLE courier_documents (id integer PRIMARY KEY, courier_id integer REFERENCES couriers,"
+        " kind varchar(20))",
+        "CREATE TABLE tours (id integer PRIMARY KEY, courier_id integer REFERENCES couriers)",
+    )
+    assert told["tables"]["courier_documents"]["link"] == {"to": "couriers", "on": {"courier_id": "id"}}
+    assert "link" not in told["tables"]["tours"]

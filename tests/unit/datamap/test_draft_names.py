@@ -61,6 +61,8 @@ def test_the_schema_and_wrappings_do_not_count() -> None:
         ("ph_h", "text", "phone"),
         ("pcode", "text", "postcode"),
         ("rcpt_no", "text", "number"),
+        ("created_by", "text", "maker"),
+        ("vehicle_reg", "text", "vehicle"),
         ("email_verified", "true or false", "state"),
         ("email_status", "text", "state"),
         ("email_sent_at", "date and time", "moment"),

@@ -1,0 +1,125 @@
+"""Rows that know people by their e-mail addresses alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.find_pointers import SURE, comparable
+from effaced.datamap.draft.names import concept_in, is_one_of
+from effaced.datamap.draft.samples import Samples, shape
+from effaced.datamap.draft.sketch import Edge, Person
+from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
+
+
+def find_by_email(
+    schema: LiveSchema,
+    samples: Samples,
+    people: list[Person],
+    reached: dict[str, list[Edge]],
+    pointers: Iterable[Edge],
+) -> Iterator[Edge]:
+    """Rows that know the person by the e-mail address alone: newsletters, orders of guests, sent mail."""
+    pointed_at = {edge.to for edge in pointers}
+    targets = list(_with_own_email(schema, samples, people, reached))
+    unlinkable = list(_with_repeated_email(schema, samples, people))
+    for table in schema.tables.values():
+        own = reached.get(table.name, [])
+        needed = all(
+            not schema.tables[table.name].columns[name].nullable for edge in own for name in edge.columns
+        )
+        if table.name in {each.table for each in people} or (own and needed):
+            continue
+        for mine in table.columns.values():
+            if holds_email(samples, table, mine):
+                edges = [
+                    _email_edge(
+                        samples, table, mine, target, other, alone=not own and table.name in pointed_at
+                    )
+                    for target, other in targets
+                    if target is not table
+                    and (comparable(mine, other) or (not own and differ_in_case(mine, other)))
+                ]
+                best = next((edge for edge in edges if edge), None)
+                if best and not any(_more(samples, table, mine, best, each) for each in unlinkable):
+                    yield best
+
+
+def _with_own_email(
+    schema: LiveSchema, samples: Samples, people: list[Person], reached: dict[str, list[Edge]]
+) -> Iterator[tuple[LiveTable, LiveColumn]]:
+    """Where an address leads to one person: people's own rows first, then lists of their addresses."""
+    first = [each.table for each in people]
+    for name in [*first, *(name for name, edges in reached.items() if any(e.to in first for e in edges))]:
+        table = schema.tables[name]
+        for column in table.columns.values():
+            if table.determines([column.name]) and holds_email(samples, table, column):
+                yield table, column
+
+
+def _with_repeated_email(
+    schema: LiveSchema, samples: Samples, people: list[Person]
+) -> Iterator[tuple[LiveTable, LiveColumn]]:
+    for person in people:
+        table = schema.tables[person.table]
+        for column in table.columns.values():
+            if not table.determines([column.name]) and holds_email(samples, table, column):
+                yield table, column
+
+
+def _more(
+    samples: Samples, table: LiveTable, mine: LiveColumn, best: Edge, other: tuple[LiveTable, LiveColumn]
+) -> bool:
+    """Whether more of the addresses are in a column that no link can go by: the link would hide those."""
+    seen = samples.share(table.name, best.to, best.on)
+    there = samples.share(table.name, other[0].name, ((mine.name, other[1].name),))
+    return bool(seen and there and there.found > seen.found and other[0].name != best.to)
+
+
+def _email_edge(
+    samples: Samples,
+    table: LiveTable,
+    mine: LiveColumn,
+    target: LiveTable,
+    other: LiveColumn,
+    *,
+    alone: bool,
+) -> Edge | None:
+    """`alone`: nothing else says that the rows are people's, and others hang on them. That a supplier's
+    contact happens to be a customer as well must not make the supplier's rows theirs."""
+    on = ((mine.name, other.name),)
+    share = samples.share(table.name, target.name, on)
+    if alone and (share is None or share.part < SURE):
+        return None
+    if share is None and not is_one_of(table.name, [*words.ORGANISATIONS, *words.PEOPLE, *words.STAFF]):
+        doubt = "there is no row to see whether these are the same addresses"
+        return Edge(table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt)
+    if share is None or not share.found:
+        return None
+    caveat = ""
+    if as_text := differ_in_case(mine, other):
+        caveat = (
+            f"it is compared as text, so an address with other capital letters than in {target.name} is"
+            " passed over; see that there is none, or give both columns the same type"
+        )
+    reason = f"the same e-mail address as in {target.name}, {share}"
+    return Edge(table.name, target.name, on, reason, as_text=as_text, caveat=caveat)
+
+
+def differ_in_case(one: LiveColumn, other: LiveColumn) -> bool:
+    """Whether one is of citext and the other a plain text: only `as: text` compares them."""
+    return one.family == other.family == "text" and (one.collation == "citext") is not (
+        other.collation == "citext"
+    )
+
+
+def _is_email(table: LiveTable, column: LiveColumn) -> bool:
+    concept = concept_in(table, column)
+    return concept is not None and concept.word == "email"
+
+
+def holds_email(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
+    """By its name, or by its values: recipient, identifier, to_address."""
+    if column.family != "text":
+        return False
+    return _is_email(table, column) or shape(samples.values(table.name, column.name)) == "email"

@@ -1,0 +1,82 @@
+"""`draft_map`: which tables are a kind of people, and what about each of them must not stay."""
+
+from __future__ import annotations
+
+from read_draft import drafted, review
+
+from effaced.datamap.draft.draft import draft_map
+
+USERS = "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) NOT NULL UNIQUE, name varchar(60))"
+THREE = "INSERT INTO users VALUES (1, 'a@x.example', 'A'), (2, 'b@x.example', 'B'), (3, 'c@x.example', 'C')"
+ORDERS = "CREATE TABLE orders (id integer PRIMARY KEY, user_id integer NOT NULL REFERENCES users)"
+
+
+def test_subscribers_who_all_are_users_are_no_people_of_their_own(company):
+    told = drafted(
+        company,
+        USERS,
+        THREE,
+        ORDERS,
+        "CREATE TABLE subscribers (email varchar(60) PRIMARY KEY, first_name varchar(40))",
+        "INSERT INTO subscribers VALUES ('a@x.example', 'A'), ('b@x.example', 'B'), ('c@x.example', 'C')",
+    )
+    assert told["subject"] == {"table": "users", "key": "id"}
+    assert told["tables"]["subscribers"]["link"] == {"to": "users", "on": {"email": "email"}}
+
+
+def test_people_whom_nothing_could_find_belong_to_what_they_hang_on(company):
+    told = drafted(
+        company,
+        USERS,
+        "CREATE TABLE policies (id integer PRIMARY KEY, user_id integer NOT NULL REFERENCES users)",
+        "CREATE TABLE beneficiaries (id integer PRIMARY KEY, policy_id integer REFERENCES policies,"
+        " full_name varchar(60), birth_date date)",
+    )
+    assert told["subject"]["table"] == "users"
+    assert told["tables"]["beneficiaries"]["link"] == {"to": "policies", "on": {"policy_id": "id"}}
+
+
+def test_logins_that_hold_keys_of_people_are_offered_a_link(company):
+    told = drafted(
+        company,
+        "CREATE TABLE contacts (cont_id integer PRIMARY KEY, first_name text, last_name text, eml text)",
+        "INSERT INTO contacts VALUES (1001, 'A', 'A', 'a@x.example'), (1002, 'B', 'B', 'b@x.example'),"
+        " (1003, 'C', 'C', 'c@x.example')",
+        "CREATE TABLE gifts (id integer PRIMARY KEY, cont_id integer)",
+        "CREATE TABLE web_logins (id integer PRIMARY KEY, pw varchar(60), crm_ref varchar(20))",
+        "INSERT INTO web_logins VALUES (1, '-', '1001'), (2, '-', '1002'), (3, '-', '1003')",
+    )
+    logins = told["tables"]["web_logins"]
+    assert logins["link"] == {"to": "contacts", "on": {"crm_ref": "cont_id"}, "as": "text"}
+    assert "only its values say so" in review(logins["columns"]["crm_ref"])
+
+
+def test_a_runner_up_says_why_it_was_not_chosen(company):
+    company.run(
+        USERS,
+        ORDERS,
+        "CREATE TABLE contacts (id integer PRIMARY KEY, created_by integer REFERENCES users, name text,"
+        " email varchar(60), phone text)",
+    )
+    text = " ".join(draft_map(company.session.connection()).text.replace("\n#", "").split())
+    assert "but nothing in it that only people have" in text
+
+
+def test_what_no_two_people_share_is_not_called_a_setting(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name text,"
+        " referral_code varchar(40) UNIQUE)",
+        ORDERS,
+    )
+    assert "others may know the person by it" in review(told["tables"]["users"]["columns"]["referral_code"])
+
+
+def test_numbers_with_a_plus_are_telephones_whatever_their_name(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name varchar(60), c3 text)",
+        "INSERT INTO users VALUES (1, 'a@x.example', 'A', '+49 30 5550137')",
+        ORDERS,
+    )
+    assert told["tables"]["users"]["columns"]["c3"] == {"anonymise": None}
