@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from effaced.datamap.draft import words
-from effaced.datamap.draft.find_pointers import SURE, comparable
+from effaced.datamap.draft.find_pointers import SURE, UNLIKELY, comparable
 from effaced.datamap.draft.names import concept_in, is_one_of
 from effaced.datamap.draft.samples import Samples, shape
 from effaced.datamap.draft.sketch import Edge, Person
@@ -123,3 +123,13 @@ def holds_email(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
     if column.family != "text":
         return False
     return _is_email(table, column) or shape(samples.values(table.name, column.name)) == "email"
+
+
+def same_addresses(samples: Samples, table: LiveTable, other: LiveTable) -> Iterator[tuple[str, str]]:
+    """The columns of both that hold the same e-mail addresses, most of them."""
+    theirs = [each.name for each in other.columns.values() if holds_email(samples, other, each)]
+    for mine in (each.name for each in table.columns.values() if holds_email(samples, table, each)):
+        shares = {name: samples.share(table.name, other.name, ((mine, name),)) for name in theirs}
+        found = next((name for name, share in shares.items() if share and share.part > UNLIKELY), None)
+        if found:
+            yield mine, found

@@ -39,7 +39,10 @@ def find_owners(sketch: Sketch, samples: Samples) -> None:
         while True:
             before = set(reached)
             for edge in every:
-                if edge.to in reached and _way(sketch, edge, known, shared, of_customers) is Way.OWNS:
+                if (
+                    edge.to in reached
+                    and _way(sketch, edge, known, shared, of_customers, samples) is Way.OWNS
+                ):
                     _add(sketch.links, edge.table, edge)
                     reached.add(edge.table)
             if reached != before:
@@ -68,7 +71,12 @@ def _add(places: dict[str, list[Edge]], table: str, edge: Edge) -> None:
 
 
 def _way(
-    sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: Shared, of_customers: set[str]
+    sketch: Sketch,
+    edge: Edge,
+    known: dict[str, list[Edge]],
+    shared: Shared,
+    of_customers: set[str],
+    samples: Samples,
 ) -> Way:
     """What the pointer means for the row that has it."""
     person = sketch.person(edge.to)
@@ -105,6 +113,8 @@ def _way(
         # A tour can do without its driver, the driver's documents can't.
         return Way.MENTIONS
     rivals = [each for each in known[edge.table] if each != edge]
+    if edge.also and any(each.to == edge.to and not each.doubt for each in rivals):
+        return Way.MENTIONS
     to_people = [each for each in rivals if each.to in shared.selves]
     owned = any(role(each) in ("", "owning") and not acts(each) for each in to_people)
     if acts(edge) and any(role(each) == "receiving" for each in to_people):
@@ -112,9 +122,17 @@ def _way(
     if said == "receiving":
         return Way.MENTIONS if owned else Way.OWNS
     if said == "making":
-        of_all = any(each.to in shared.tables and not sketch.nullable(each) for each in rivals)
+        of_all = any(each.to in shared.tables and _is_filled(sketch, each, samples) for each in rivals)
         return Way.MENTIONS if owned or of_all or not tells(sketch.schema.tables[edge.table]) else Way.OWNS
     return Way.OWNS
+
+
+def _is_filled(sketch: Sketch, edge: Edge, samples: Samples) -> bool:
+    """Whether every row has it, by law or by habit."""
+    rows = samples.rows(edge.table)
+    return not sketch.nullable(edge) or (
+        bool(rows) and all(row.get(name) is not None for row in rows for name in edge.columns)
+    )
 
 
 def ancestors(sketch: Sketch, table: str) -> set[str]:

@@ -59,7 +59,13 @@ class Candidate:
 
     @property
     def sure(self) -> bool:
-        return self.named >= 6 or bool(_OF_PEOPLE_ALONE & set(self.telling))
+        third = is_one_of(self.table.name, words.THIRD_PARTIES) and "e-mail address" in self.telling
+        return self.named >= 6 or third or bool(_OF_PEOPLE_ALONE & set(self.telling))
+
+    @property
+    def perhaps(self) -> bool:
+        """Called like people who are mostly known through others: contacts, profiles."""
+        return is_one_of(self.table.name, words.PERHAPS_PEOPLE)
 
     @property
     def figures(self) -> str:
@@ -212,7 +218,7 @@ def _belongs_to_another(one: Candidate, likely: list[Candidate], edges: list[Edg
         if edge.table != one.table.name or other is None or other is one or edge.doubt:
             continue
         columns = one.table.columns
-        needed = not any(columns[name].nullable for name in edge.columns)
+        needed = one.perhaps or not any(columns[name].nullable for name in edge.columns)
         # Patients need a doctor, and are not the doctor's.
         led_by_staff = is_one_of(edge.to, words.STAFF) and not is_one_of(one.table.name, words.STAFF)
         if needed and role(edge) in ("", "owning") and not led_by_staff:

@@ -79,10 +79,9 @@ def _by_role(
     sure = [edge for edge in edges if edge and not edge.doubt]
     if len(sure) > 1 and not wanted_staff:
         # Numbers of customers are numbers of employees too.
-        others = " and of ".join(edge.to for edge in sure[1:])
-        return replace(
-            sure[0], doubt=f"its values are keys of {others} as well; correct the link if it is them"
-        )
+        also = tuple(edge.to for edge in sure[1:])
+        doubt = f"its values are keys of {' and of '.join(also)} as well; correct the link if it is them"
+        return replace(sure[0], doubt=doubt, also=also)
     return next(iter(sure or [edge for edge in edges if edge]), None)
 
 

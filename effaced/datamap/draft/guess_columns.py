@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from effaced.datamap.draft import words
+from effaced.datamap.draft.find_emails import same_addresses
 from effaced.datamap.draft.find_owners import ancestors, is_private, lone_keys, telling
 from effaced.datamap.draft.laws import BESIDE_THE_RECORD, ON_THE_RECORD, WHO, retain
 from effaced.datamap.draft.look import Look, json_rules, look_at
@@ -37,7 +38,25 @@ class Guesser:
             column.name: _generated(table, column) or guess(table, column)
             for column in table.columns.values()
         }
+        rules |= self._also_elsewhere(table, rules)
         return self._keeps_something(name, rules) if name in self.sketch.stays else rules
+
+    def _also_elsewhere(self, table: LiveTable, rules: dict[str, Rule]) -> dict[str, Rule]:
+        """Addresses that people of another kind have too: whoever is erased there is left here."""
+        found = {}
+        people = self.sketch.people if self.sketch.person(table.name) else []
+        names = [person.table for person in people]
+        before = names[: names.index(table.name)] if names else []
+        for other in (self.sketch.schema.tables[each] for each in before):
+            for mine, theirs in same_addresses(self.samples, table, other):
+                if not rules[mine].doubt:
+                    doubt = (
+                        f"most of these addresses are in {other.name}.{theirs} too: if they are the same"
+                        " people, erasing them there leaves them here; have both erased, or link"
+                        f" {table.name} to {other.name}"
+                    )
+                    found[mine] = replace(rules[mine], doubt=doubt)
+        return found
 
     # --- rows that go --------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ class Edge:
     as_text: bool = False
     doubt: str = ""
     """Why a person has to look at it; empty if the guess is sure."""
+    also: tuple[str, ...] = ()
+    """Other tables that it may as well point at."""
     caveat: str = ""
     """What a person has to see to, sure as it is."""
 

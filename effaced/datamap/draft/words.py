@@ -39,6 +39,9 @@ PERHAPS_PEOPLE = _list("""
 account contact profile lead prospect konto kontakt compte cuenta contacto tenant
 """)
 
+# Of these, the ones that are somebody if they have an e-mail address.
+THIRD_PARTIES = _list("contact lead prospect kontakt contacto")
+
 ADDRESSES = _list("""
 address adresse adressen anschrift direccion domicilio indirizzo indirizzi adres adresy
 """)

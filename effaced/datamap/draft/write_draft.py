@@ -195,8 +195,9 @@ def _review(doubt: str, suggestion: str) -> Iterator[str]:
 
 
 def _is_shared(rule: Rule) -> bool:
-    """One decision for all columns of a record, the law that keeps it; and one for all of a key."""
-    return rule.doubt.startswith(("no basis is known", "rows that stay may go by"))
+    """One decision for all columns of a record, the law that keeps it; one for all of a key, and one for
+    all that looks personal in rows of nobody."""
+    return rule.doubt.startswith(("no basis is known", "rows that stay may go by", "it looks personal, but"))
 
 
 def _remark(text: str, indent: str = "") -> list[str]:

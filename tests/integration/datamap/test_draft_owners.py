@@ -129,3 +129,32 @@ def test_what_is_called_after_staff_is_theirs(company):
     )
     assert told["tables"]["courier_documents"]["link"] == {"to": "couriers", "on": {"courier_id": "id"}}
     assert "link" not in told["tables"]["tours"]
+
+
+def test_who_made_what_every_row_says_is_an_organisation_s_owns_nothing(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name varchar(60))",
+        "CREATE TABLE organisations (id integer PRIMARY KEY, plan varchar(10))",
+        "CREATE TABLE webhooks (id integer PRIMARY KEY, org_id integer REFERENCES organisations,"
+        " created_by integer REFERENCES users, secret varchar(40))",
+        "INSERT INTO organisations VALUES (1, 'pro')",
+        "INSERT INTO webhooks VALUES (1, 1, NULL, 'x')",
+    )
+    assert "link" not in told["tables"]["webhooks"]
+    assert "looks personal" in review(told["tables"]["webhooks"]["columns"]["secret"])
+
+
+def test_a_doubtful_pointer_owns_nothing_beside_a_sure_one(company):
+    told = drafted(
+        company,
+        CANDIDATES,
+        EMPLOYEES,
+        *THREE_OF_EACH,
+        "CREATE TABLE audit_log (id integer PRIMARY KEY, actor_id integer, entity varchar(20),"
+        " entity_id integer)",
+        "INSERT INTO audit_log VALUES (1, 1, 'candidate', 2), (2, 2, 'candidate', 3), (3, 3, 'job', 1)",
+    )
+    link = told["tables"]["audit_log"]["link"]
+    assert (link["on"], link["where"]) == ({"entity_id": "id"}, {"entity": "candidate"})
+    assert "keys of employees as well" in review(told["tables"]["audit_log"]["columns"]["actor_id"])

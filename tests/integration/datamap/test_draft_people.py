@@ -55,7 +55,7 @@ def test_a_runner_up_says_why_it_was_not_chosen(company):
     company.run(
         USERS,
         ORDERS,
-        "CREATE TABLE contacts (id integer PRIMARY KEY, created_by integer REFERENCES users, name text,"
+        "CREATE TABLE accounts (id integer PRIMARY KEY, created_by integer REFERENCES users, name text,"
         " email varchar(60), phone text)",
     )
     text = " ".join(draft_map(company.session.connection()).text.replace("\n#", "").split())
@@ -80,3 +80,41 @@ def test_numbers_with_a_plus_are_telephones_whatever_their_name(company):
         ORDERS,
     )
     assert told["tables"]["users"]["columns"]["c3"] == {"anonymise": None}
+
+
+def test_contacts_of_an_organisation_are_people_and_not_their_maker_s(company):
+    told = drafted(
+        company,
+        USERS,
+        ORDERS,
+        "CREATE TABLE organisations (id integer PRIMARY KEY, plan varchar(10))",
+        "CREATE TABLE contacts (id integer PRIMARY KEY, org_id integer REFERENCES organisations,"
+        " created_by integer REFERENCES users, name text, email varchar(60), phone text)",
+    )
+    assert told["subjects"]["contact"]["table"] == "contacts"
+    assert "link" not in told["tables"]["contacts"]
+
+
+def test_contacts_of_a_person_are_that_person_s(company):
+    told = drafted(
+        company,
+        USERS,
+        ORDERS,
+        "CREATE TABLE contacts (id integer PRIMARY KEY, user_id integer REFERENCES users, name text,"
+        " email varchar(60), phone text)",
+    )
+    assert told["subject"]["table"] == "users"
+    assert told["tables"]["contacts"]["link"][0] == {"to": "users", "on": {"user_id": "id"}}
+
+
+def test_the_same_addresses_in_two_kinds_of_people_are_for_a_person_to_decide(company):
+    told = drafted(
+        company,
+        USERS,
+        THREE,
+        ORDERS,
+        "CREATE TABLE payers (id integer PRIMARY KEY, full_name text, birth_date date, email varchar(60))",
+        "INSERT INTO payers VALUES (1, 'A', NULL, 'a@x.example'), (2, 'B', NULL, 'b@x.example')",
+        "CREATE TABLE cards (id integer PRIMARY KEY, payer_id integer NOT NULL REFERENCES payers)",
+    )
+    assert "are in users.email too" in review(told["tables"]["payers"]["columns"]["email"])
