@@ -196,7 +196,7 @@ CONCEPTS: tuple[Concept, ...] = (
         rolle, score, stars, rating, waehrung, anzahl, plan, code, mode, method, step, tier, segment,
         source, channel, art, typ, estado, statut, position, visible, published, archived, closed, unit,
         einheit, blocked, gesperrt, attempts, action, event, approved, karma, actif, activo, attivo,
-        cantidad, stato, rodzaj, tipo, theme
+        cantidad, stato, rodzaj, tipo, theme, department, dept, abteilung
         """, tells=False),
     _row("amount", "an amount", """;
         amount, total, price, tax, net, gross, discount, balance, credit, points, vat, betrag, summe, preis,

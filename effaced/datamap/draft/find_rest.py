@@ -8,13 +8,15 @@ from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD
 from effaced.datamap.draft.find_emails import differ_in_case, holds_email
 from effaced.datamap.draft.find_owners import telling
+from effaced.datamap.draft.find_pointers import SURE
 from effaced.datamap.draft.find_roles import owner_pairs
 from effaced.datamap.draft.look import json_tells, look_at
 from effaced.datamap.draft.names import concept_of, is_one_of
 from effaced.datamap.draft.samples import Samples, Share, mentions_email, shape
-from effaced.datamap.draft.sketch import Rule, Sketch
+from effaced.datamap.draft.sketch import Edge, Rule, Sketch
 from effaced.datamap.schema import LiveColumn, LiveTable
 
+_SOME = 3
 _OF_OFFICES = {BY_WORD["street"].label, BY_WORD["phone"].label}
 _IN_LISTS = {"email", "phone", "full_name", "first_name", "last_name", "login", "ip"}
 
@@ -22,6 +24,7 @@ _IN_LISTS = {"email", "phone", "full_name", "first_name", "last_name", "login", 
 def find_rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[str, str], dict[str, str]]:
     """The tables that no way leads to: what speaks against calling them not personal, or a remark."""
     undecided, not_personal = {}, {}
+    hanging = _hanging(sketch, samples)
     for name, table in sketch.schema.tables.items():
         if name in declared:
             continue
@@ -39,12 +42,34 @@ def find_rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dic
         elif doubtful:
             columns = ", ".join(f"{edge.columns[0]} ({edge.reason})" for edge in doubtful)
             undecided[name] = f"{columns} may point at people, but {doubtful[0].doubt}"
+        elif name in hanging:
+            edge = hanging[name]
+            undecided[name] = (
+                f"{edge.columns[0]} points at {edge.to}, where people's rows lead as well; if these are about"
+                f" the same people, link it: {{to: {edge.to}, on: {{{edge.columns[0]}: {edge.on[0][1]}}}}}"
+            )
         elif pointing:
             places = ", ".join(dict.fromkeys(f"{edge.columns[0]} at {edge.to}" for edge in pointing))
             not_personal[name] = f"points with {places}, whose row stays without a name"
         else:
             not_personal[name] = ""
     return undecided, not_personal
+
+
+def _hanging(sketch: Sketch, samples: Samples) -> dict[str, Edge]:
+    """Meters at the premises of a contract, and their readings: about whoever lives there, it may be."""
+    found: dict[str, Edge] = {}
+    plain = [edge for edge in sketch.pointers if len(edge.on) == 1 and not edge.doubt and not edge.where]
+    plain = [edge for edge in plain if not is_one_of(edge.table, words.ORGANISATIONS)]
+    for edge in plain:
+        for source in sketch.sources.get(edge.to, ()):
+            on = ((edge.columns[0], source.columns[0]),)
+            share = samples.share(edge.table, source.table, on) if source.table != edge.table else None
+            if share and share.of >= _SOME and share.part >= SURE:
+                found.setdefault(edge.table, edge)
+    while more := {edge.table: edge for edge in plain if edge.to in found and edge.table not in found}:
+        found |= more
+    return found
 
 
 def nobodys_rules(samples: Samples, table: LiveTable, changed: set[str]) -> dict[str, Rule]:

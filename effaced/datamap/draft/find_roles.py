@@ -18,7 +18,7 @@ from effaced.datamap.draft.names import (
     system_of,
     table_words,
 )
-from effaced.datamap.draft.samples import Samples, is_random
+from effaced.datamap.draft.samples import Samples, form, is_random
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
@@ -111,7 +111,7 @@ def _by_numbers(
     called = pointer(column.name) or system_of(column.name)
     values = {str(each) for each in samples.values(table.name, column.name)}
     theirs = table.name in {each.table for each in people} or table.determines([column.name])
-    if not called or theirs or len(values) < 3 or column.family not in ("number", "text"):
+    if theirs or len(values) < 3 or column.family not in ("number", "text"):
         return None
     keys = [
         (target, target.columns[key[0]])
@@ -121,7 +121,9 @@ def _by_numbers(
     keys = [(target, key) for target, key in keys if key.family in ("number", "text")]
     for person in people:
         mine = [pair for pair in keys if pair[0].name == person.table]
-        if mine and _all_there(samples, table, column, *mine[0]):
+        if not mine or not (called or _written_alike(samples, values, column, *mine[0])):
+            continue
+        if _all_there(samples, table, column, *mine[0]):
             if any(_all_there(samples, table, column, *pair) for pair in keys if pair not in mine):
                 return None
             target, other = mine[0]
@@ -129,6 +131,15 @@ def _by_numbers(
             edge = judged(samples, table, column, target, other, reason)
             return replace(edge, doubt="only its values say so") if edge else None
     return None
+
+
+def _written_alike(
+    samples: Samples, values: set[str], column: LiveColumn, target: LiveTable, key: LiveColumn
+) -> bool:
+    """Whether texts have the form of the people's keys: letters, digits and marks in the same places."""
+    keys = samples.values(target.name, key.name)
+    forms = {form(str(each)) for each in keys} if column.family == key.family == "text" else set()
+    return {form(each) for each in values} <= forms and all(len(each) > 4 for each in values)
 
 
 def _all_there(

@@ -175,6 +175,11 @@ def shape(values: Sequence[Any]) -> str | None:
     return None
 
 
+def form(value: str) -> str:
+    """What a code looks like: A-7001 is a-9999."""
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", value))
+
+
 def mentions_email(values: Sequence[Any]) -> bool:
     """Whether an e-mail address stands somewhere in these texts."""
     return any(isinstance(value, str) and _EMAIL.search(value) for value in values)

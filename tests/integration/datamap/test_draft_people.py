@@ -118,3 +118,16 @@ def test_the_same_addresses_in_two_kinds_of_people_are_for_a_person_to_decide(co
         "CREATE TABLE cards (id integer PRIMARY KEY, payer_id integer NOT NULL REFERENCES payers)",
     )
     assert "are in users.email too" in review(told["tables"]["payers"]["columns"]["email"])
+
+
+def test_texts_that_are_keys_of_people_point_at_them_whatever_they_are_called(company):
+    told = drafted(
+        company,
+        "CREATE TABLE customers (account_no varchar(12) PRIMARY KEY, email varchar(60), last_name text)",
+        "INSERT INTO customers VALUES ('A700001', 'a@x.example', 'A'), ('A700002', 'b@x.example', 'B'),"
+        " ('A700003', 'c@x.example', 'C')",
+        "CREATE TABLE dunning (id integer PRIMARY KEY, acct varchar(12), letter varchar(200))",
+        "INSERT INTO dunning VALUES (1, 'A700001', 'x'), (2, 'A700002', 'y'), (3, 'A700003', 'z')",
+    )
+    assert told["tables"]["dunning"]["link"] == {"to": "customers", "on": {"acct": "account_no"}}
+    assert "only its values say so" in review(told["tables"]["dunning"]["columns"]["acct"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from decide_draft import decided
-from read_draft import drafted, review
+from read_draft import drafted, read, review
 
 from effaced.datamap.check import check_map
 from effaced.datamap.draft.draft import draft_map
@@ -66,3 +66,37 @@ def test_an_office_s_address_is_not_offered_as_a_link(company):
         "INSERT INTO vacancies VALUES (1, 10, 'jobs@company.example')",
     )
     assert "addresses of offices" in told["review"]["vacancies"]
+
+
+def test_what_hangs_on_people_s_premises_is_for_a_person_to_decide(company):
+    company.run(
+        USERS,
+        "CREATE TABLE premises (id integer PRIMARY KEY, street text, zip text, town text)",
+        "CREATE TABLE contracts (id integer PRIMARY KEY, user_id integer NOT NULL REFERENCES users,"
+        " premise_id integer REFERENCES premises)",
+        "CREATE TABLE meters (id integer PRIMARY KEY, premise_id integer REFERENCES premises)",
+        "CREATE TABLE readings (id integer PRIMARY KEY, meter_id integer REFERENCES meters, kwh integer)",
+        "CREATE TABLE kiosks (id integer PRIMARY KEY, premise_id integer REFERENCES premises)",
+        "INSERT INTO users VALUES (1, 'a@x.example', 'A'), (2, 'b@x.example', 'B'), (3, 'c@x.example', 'C')",
+        "INSERT INTO premises VALUES (11, 'a', '1', 'x'), (12, 'b', '1', 'x'), (13, 'c', '1', 'x'),"
+        " (21, 'd', '1', 'x'), (22, 'e', '1', 'x'), (23, 'f', '1', 'x')",
+        "INSERT INTO contracts VALUES (1, 1, 11), (2, 2, 12), (3, 3, 13)",
+        "INSERT INTO meters VALUES (1, 11), (2, 12), (3, 13)",
+        "INSERT INTO kiosks VALUES (1, 21), (2, 22), (3, 23)",
+    )
+    text = draft_map(company.session.connection()).text
+    told = read(text)
+    assert "{to: premises, on: {premise_id: id}}" in told["review"]["meters"]
+    assert "{to: meters, on: {meter_id: id}}" in told["review"]["readings"]
+    assert told["not_personal"] == ["kiosks"]
+    linked = decided(text).replace("  - meters\n", "").replace("  - readings\n", "")
+    linked = linked.replace(
+        "tables:\n",
+        "tables:\n"
+        "  meters:\n    link: {to: premises, on: {premise_id: id}}\n"
+        "    columns: {id: not_personal, premise_id: delete}\n"
+        "  readings:\n    link: {to: meters, on: {meter_id: id}}\n"
+        "    columns: {id: not_personal, meter_id: delete, kwh: delete}\n",
+        1,
+    )
+    assert check_map(company.session.connection(), company.map(linked)) == []
