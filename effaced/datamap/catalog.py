@@ -27,16 +27,14 @@ Collations = dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class HiddenKey:
-    """A foreign key of a PostgreSQL table that may not be looked at itself: a partition, or out of sight."""
+class Key:
+    """A foreign key of PostgreSQL. One of a single partition, or to one, is the whole table's."""
 
     name: str
     table: str
     to: str
     on: tuple[tuple[str, str], ...]
     acts: bool
-    partitioned: bool
-    """Whether it is a single partition's, or leads to one."""
 
 
 def _name(relation: str) -> str:
@@ -52,27 +50,27 @@ def _name(relation: str) -> str:
 NAME_OF_C = _name("c")
 
 
-_HIDDEN_KEYS = f"""
+# SQLAlchemy reads them from a text, which names with commas and brackets defeat.
+_KEYS = f"""
 SELECT con.conname, {_name("child")}, {_name("parent")},
   ARRAY(SELECT attname::text FROM unnest(con.conkey) WITH ORDINALITY AS k(number, place)
         JOIN pg_attribute ON attrelid = con.conrelid AND attnum = number ORDER BY place),
   ARRAY(SELECT attname::text FROM unnest(con.confkey) WITH ORDINALITY AS k(number, place)
         JOIN pg_attribute ON attrelid = con.confrelid AND attnum = number ORDER BY place),
-  con.confdeltype <> 'a', child.oid <> con.conrelid OR parent.oid <> con.confrelid
+  con.confdeltype <> 'a'
 FROM pg_constraint con
 JOIN pg_class child ON child.oid = coalesce(pg_partition_root(con.conrelid), con.conrelid)
 JOIN pg_class parent ON parent.oid = coalesce(pg_partition_root(con.confrelid), con.confrelid)
 WHERE con.contype = 'f' AND con.conparentid = 0
-  AND (child.oid <> con.conrelid OR parent.oid <> con.confrelid OR NOT pg_table_is_visible(child.oid))
 ORDER BY 2, 3, 1
 """  # noqa: S608
 
 
-def hidden_keys(connection: Connection) -> list[HiddenKey]:
-    """Foreign keys of tables out of sight, and those of single partitions."""
+def foreign_keys(connection: Connection) -> list[Key]:
+    """All of the database's, those of tables out of sight among them."""
     return [
-        HiddenKey(name, table, to, tuple(zip(own, other, strict=True)), acts, partitioned)
-        for name, table, to, own, other, acts, partitioned in connection.execute(text(_HIDDEN_KEYS))
+        Key(name, table, to, tuple(zip(own, other, strict=True)), acts)
+        for name, table, to, own, other, acts in connection.execute(text(_KEYS))
     ]
 
 
@@ -149,10 +147,17 @@ def sqlite_expression_uniques(connection: Connection) -> list[tuple[str, str]]:
     return [(table, sql.partition("(")[2]) for table, sql in connection.execute(query)]
 
 
-def sqlite_acting(connection: Connection) -> set[tuple[str, str]]:
-    """Tables and columns (in small letters) of foreign keys by which SQLite itself acts when rows go."""
+def sqlite_keys(connection: Connection) -> list[tuple[str, str, list[tuple[str, str | None]], bool]]:
+    """Foreign keys: the table, the one it points at, pairs of columns, and whether SQLite itself acts.
+
+    A pair that names no column of the other table means its primary key.
+    """
     query = text(
-        'SELECT m.name, lower(k."from") FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) k'
-        " WHERE m.type = 'table' AND k.on_delete <> 'NO ACTION'"
+        'SELECT m.name, k.id, k."table", k."from", k."to", k.on_delete <> \'NO ACTION\''
+        " FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) k WHERE m.type = 'table'"
+        " ORDER BY m.name, k.id, k.seq"
     )
-    return {(table, column.lower()) for table, column in connection.execute(query)}
+    found: dict[tuple[str, int], tuple[str, str, list[tuple[str, str | None]], bool]] = {}
+    for table, number, to, own, other, acts in connection.execute(query):
+        found.setdefault((table, number), (table, to, [], bool(acts)))[2].append((own, other))
+    return list(found.values())

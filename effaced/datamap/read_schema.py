@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -34,35 +34,18 @@ def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) 
     sqlite = connection.dialect.name == "sqlite"
     in_sight = [] if sqlite else catalog.search_path(connection)
     tables: dict[str, LiveTable] = {}
-    places: dict[str | None, list[str]] = {}
     for schema in (None, *(each for each in schemas if not sqlite and each not in in_sight)):
         # effaced's own are many, and not to be asked about one by one. Nothing at all would mean everything.
         found = inspector.get_table_names(schema)
-        places[schema] = [name for name in found if not name.startswith(OWN_PREFIX)] or [""]
-        tables |= _tables(connection, inspector, places[schema], schema)
-    # SQLite takes `REFERENCES Customers(ID)` for `customers(id)`.
-    plain = str.lower if sqlite else str
-    targets = {plain(name): table for name, table in tables.items()}
-    acting = catalog.sqlite_acting(connection) if sqlite else None
-    foreign_keys = [
-        key
-        for schema, names in places.items()
-        for (_, name), found in inspector.get_multi_foreign_keys(schema=schema, filter_names=names).items()
-        for reflected in (found if full_name(str(name), schema) in tables else ())
-        if (key := _foreign_key(full_name(str(name), schema), reflected, targets, plain, acting)) is not None
-    ]
-    outside = []
-    for hidden in () if sqlite else catalog.hidden_keys(connection):
-        key = ForeignKey(hidden.table, hidden.to, hidden.on, hidden.acts, hidden.name)
-        if hidden.table not in tables and hidden.to in tables:
-            outside.append(key)
-        elif hidden.partitioned and hidden.to in tables:
-            foreign_keys.append(key)
+        names = [name for name in found if not name.startswith(OWN_PREFIX)] or [""]
+        tables |= _tables(connection, inspector, names, schema)
+    found_keys = _sqlite_keys(connection, tables) if sqlite else _postgres_keys(connection)
+    pointing = [key for key in found_keys if key.to in tables]
     return LiveSchema(
         connection.dialect.name,
         tables,
-        tuple(sorted(foreign_keys, key=str)),
-        tuple(outside),
+        tuple(sorted((key for key in pointing if key.table in tables), key=str)),
+        tuple(key for key in pointing if key.table not in tables),
         {} if sqlite else catalog.heirs(connection),
     )
 
@@ -192,22 +175,25 @@ def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str,
     return found
 
 
-def _foreign_key(
-    table: str,
-    reflected: Mapping[str, Any],
-    targets: Mapping[str, LiveTable],
-    plain: Callable[[str], str],
-    acting: Collection[tuple[str, str]] | None,
-) -> ForeignKey | None:
-    """None if it leads to a schema that is not looked at, to nowhere, or to effaced's own tables."""
-    target = targets.get(plain(full_name(reflected["referred_table"], reflected["referred_schema"])))
-    if target is None:
-        return None
-    declared = {plain(name): name for name in target.columns}
-    own, others = reflected["constrained_columns"], reflected["referred_columns"]
-    pairs = tuple((one, declared.get(plain(other), other)) for one, other in zip(own, others, strict=True))
-    acts = reflected.get("options", {}).get("ondelete", "NO ACTION") != "NO ACTION"
-    if acting is not None:
-        # SQLAlchemy reads it from the table's SQL text, which odd names defeat.
-        acts = any((table, column.lower()) in acting for column in own)
-    return ForeignKey(table, target.name, pairs, acts)
+def _postgres_keys(connection: Connection) -> list[ForeignKey]:
+    return [
+        ForeignKey(key.table, key.to, key.on, key.acts, key.name)
+        for key in catalog.foreign_keys(connection)
+        if not key.table.startswith(OWN_PREFIX)
+    ]
+
+
+def _sqlite_keys(connection: Connection, tables: Mapping[str, LiveTable]) -> Iterator[ForeignKey]:
+    # SQLite takes `REFERENCES Customers(ID)` for `customers(id)`.
+    targets = {name.lower(): table for name, table in tables.items()}
+    for table, to, pairs, acts in catalog.sqlite_keys(connection):
+        target = targets.get(to.lower())
+        if target is None or table not in tables:  # to nowhere, or effaced's own
+            continue
+        declared = {column.lower(): column for column in target.columns}
+        mine = {column.lower(): column for column in tables[table].columns}
+        own = [mine.get(column.lower(), column) for column, _ in pairs]
+        others = [declared.get(other.lower(), other) for _, other in pairs if other] or target.primary
+        # SQLite takes any declaration, but follows only those that fit.
+        if len(others) == len(own):
+            yield ForeignKey(table, target.name, tuple(zip(own, others, strict=True)), acts)

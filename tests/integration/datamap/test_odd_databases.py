@@ -7,6 +7,7 @@ import pytest
 from effaced.datamap.check import check_map
 from effaced.datamap.erase import dry_run, erase, erase_and_look
 from effaced.datamap.model import Action
+from effaced.datamap.read_schema import read_schema
 from effaced.datamap.rectify import rectify
 from effaced.errors import Conflict
 from effaced.model import Correction
@@ -270,6 +271,16 @@ class TestNames:
         erase(company.session, plan, "1")
         assert company.rows("SELECT * FROM people") == [(1, "erased")]
         assert company.rows('SELECT * FROM "o %(id)s \\:p ""q"') == [(1, "y")]
+
+    def test_of_any_kind_stand_in_foreign_keys(self, company):
+        company.run(
+            'CREATE TABLE "a (b)" ("c, d" integer, "e)" integer, PRIMARY KEY ("c, d", "e)"))',
+            'CREATE TABLE odd ("x, y" integer, ") REFERENCES p(" integer, FOREIGN KEY ("x, y", ") REFERENCES p(")'
+            ' REFERENCES "a (b)" ON DELETE CASCADE)',
+        )
+        [key] = read_schema(company.session.connection()).foreign_keys
+        assert (key.table, key.to, key.acts) == ("odd", "a (b)", True)
+        assert key.on == (("x, y", "c, d"), (") REFERENCES p(", "e)"))
 
 
 @ONLY_POSTGRES
