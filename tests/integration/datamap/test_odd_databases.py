@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from effaced.datamap.check import check_map
@@ -166,6 +168,42 @@ class TestUniqueness:
         assert problems(company, yaml.replace("SURROGATE", "random_unique")) == []
         assert problems(company, yaml.replace("SURROGATE", "null")) == []
 
+    @ONLY_POSTGRES
+    def test_in_which_null_counts_as_a_value_is_not_kept_by_one_that_may_be_null(self, company):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY, name text, nick text,"
+            " UNIQUE NULLS NOT DISTINCT (name, nick))"
+        )
+        yaml = """
+            version: 1
+            subject: {table: people, key: id}
+            tables:
+              people:
+                columns: {id: not_personal, name: {anonymise: fixed_text}, nick: {anonymise: random_unique}}
+            """
+        assert problems(company, yaml) == [
+            "people.name: the column is UNIQUE together with nick, and fixed_text can repeat; use"
+            " random_unique",
+            "people.nick: the column is UNIQUE together with name, and random_unique can repeat",
+        ]
+        company.run("ALTER TABLE people ALTER nick SET NOT NULL")
+        assert problems(company, yaml) == []
+
+
+@ONLY_POSTGRES
+@pytest.mark.parametrize(
+    "rule", ["anonymise: random_unique", "anonymise: random_email", "anonymise: random_uuid", "scrub: [id]"]
+)
+def test_texts_are_searched_letter_by_letter_whatever_their_column_takes_for_the_same(company, rule):
+    """By its SQL: not every server has the collations (ICU's) under which PostgreSQL refuses a pattern."""
+    company.run("CREATE TABLE people (id text PRIMARY KEY, it text)")
+    plan = company.plan(
+        "version: 1\nsubject: {table: people, key: id}\ntables:\n"
+        f"  people: {{columns: {{id: {{retain: law}}, it: {{{rule}}}}}}}\n"
+    )
+    searched = re.findall(r"(.{12}) !?~ ", str(plan.counts.compile(company.session.connection())))
+    assert set(searched) == {'COLLATE "C")'}
+
 
 @ONLY_POSTGRES
 class TestPartitions:
@@ -275,8 +313,8 @@ class TestNames:
     def test_of_any_kind_stand_in_foreign_keys(self, company):
         company.run(
             'CREATE TABLE "a (b)" ("c, d" integer, "e)" integer, PRIMARY KEY ("c, d", "e)"))',
-            'CREATE TABLE odd ("x, y" integer, ") REFERENCES p(" integer, FOREIGN KEY ("x, y", ") REFERENCES p(")'
-            ' REFERENCES "a (b)" ON DELETE CASCADE)',
+            'CREATE TABLE odd ("x, y" integer, ") REFERENCES p(" integer,'
+            ' FOREIGN KEY ("x, y", ") REFERENCES p(") REFERENCES "a (b)" ON DELETE CASCADE)',
         )
         [key] = read_schema(company.session.connection()).foreign_keys
         assert (key.table, key.to, key.acts) == ("odd", "a (b)", True)
