@@ -9,6 +9,7 @@ import pytest
 from effaced.datamap.check import check_map
 from effaced.datamap.erase import dry_run, erase, erase_and_look
 from effaced.datamap.model import Action
+from effaced.datamap.notes import find_notes
 from effaced.datamap.read_schema import read_schema
 from effaced.datamap.rectify import rectify
 from effaced.errors import Conflict
@@ -240,6 +241,21 @@ class TestPartitions:
         ]
         company.run("CREATE TABLE visits_rest PARTITION OF visits DEFAULT")
         assert problems(company, yaml) == []
+
+    def test_with_a_place_for_everything_need_not_be_asked(self, company):
+        yaml = self.MAP.replace("RULE", "not_personal").replace(
+            "day: not_personal", "day: {anonymise: truncated_date}"
+        )
+        plan, connection = company.plan(yaml), company.session.connection()
+        told = "visits.day: whether truncated_date satisfies the CHECK of its partitions depends on what else"
+        assert any(
+            each.message.startswith(told) for each in find_notes(connection, plan.schema, plan.data_map)
+        )
+        company.run(
+            "CREATE TABLE visits_rest PARTITION OF visits DEFAULT",
+            "CREATE TABLE visits_de_rest PARTITION OF visits_de DEFAULT",
+        )
+        assert company.plan(yaml).schema.tables["visits"].checks == ()
 
     def test_one_of_which_takes_it_do_not(self, company):
         plan = company.plan(self.MAP.replace("RULE", "{anonymise: fixed_text, text: gone}"))
