@@ -367,3 +367,21 @@ def test_values_at_the_edge_of_their_type_are_written_once(company, kind, rule, 
     assert company.rows("SELECT CAST(to_json(it) AS text) FROM people") == [(first,)]
     if becomes is not None:
         assert company.rows(f"SELECT id FROM people WHERE it = '{becomes}'") == [(1,)]
+
+
+@ONLY_POSTGRES
+def test_blanks_at_the_end_of_a_char_key_are_nothing_in_a_varchar_that_points_at_it(company):
+    """As in a join of the two; an id that is too long for the key is still nobody's."""
+    company.run(
+        "CREATE TABLE people (id char(5) PRIMARY KEY)",
+        "CREATE TABLE notes (person varchar(9))",
+        "INSERT INTO people VALUES ('a'), ('abcde')",
+        "INSERT INTO notes VALUES ('a'), ('a '), ('a    '), ('abcde'), ('ab')",
+    )
+    plan = company.plan(
+        "version: 1\nsubject: {table: people, key: id}\ntables:\n  people: {columns: {id: delete}}\n"
+        "  notes: {link: {to: people, on: {person: id}}, columns: {person: delete}}\n"
+    )
+    assert [each.rows for each in erase(company.session, plan, "abcdef")] == [0, 0]
+    assert [each.rows for each in erase(company.session, plan, "a")] == [3, 1]
+    assert company.rows("SELECT person FROM notes ORDER BY 1") == [("ab",), ("abcde",)]
