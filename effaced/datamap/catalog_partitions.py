@@ -12,14 +12,14 @@ from effaced.datamap.catalog import NAME_OF_C
 _PARTS = "FROM pg_class c CROSS JOIN LATERAL pg_partition_tree(c.oid) AS p"
 _OF_WHOLES = "WHERE c.relkind = 'p' AND NOT c.relispartition AND p.relid <> c.oid"
 
-# Alone, a default partition takes everything.
+# Where there is a default partition on every level, any row has a place. Alone, one takes everything.
 _TAKES = "coalesce(pg_get_partition_constraintdef(p.relid), 'true')"
 
 _PLACES = f"""
 SELECT {NAME_OF_C}, string_agg('(' || {_TAKES} || ')', ' OR ')
 {_PARTS} {_OF_WHOLES} AND p.isleaf
   AND EXISTS (SELECT FROM pg_partition_tree(c.oid) AS above
-              JOIN pg_partitioned_table ON partrelid = above.relid WHERE partstrat <> 'h')
+              JOIN pg_partitioned_table ON partrelid = above.relid WHERE partstrat <> 'h' AND partdefid = 0)
 GROUP BY c.oid, c.relname, c.relnamespace
 """  # noqa: S608
 

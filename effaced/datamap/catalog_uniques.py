@@ -13,14 +13,19 @@ Loose = set[tuple[str, frozenset[str]]]
 
 
 def postgres_loose(connection: Connection) -> Loose:
-    """A unique index that could not be built, or is not on every partition, keeps nothing apart."""
+    """A unique index that could not be built, or is not on every partition, keeps nothing apart.
+
+    Nor does one that tells texts apart which its column takes for the same.
+    """
     query = text(
-        f"SELECT {NAME_OF_C}, ARRAY(SELECT attname::text"  # noqa: S608
-        " FROM unnest(indkey) WITH ORDINALITY AS k(number, place)"
-        " JOIN pg_attribute ON attrelid = c.oid AND attnum = number WHERE place <= indnkeyatts), indisvalid"
+        f"SELECT {NAME_OF_C}, ARRAY_AGG(attname::text), indisvalid AND bool_and("  # noqa: S608
+        "   collisdeterministic IS NOT FALSE OR attcollation = indcollation[place - 1])"
         " FROM pg_index JOIN pg_class c ON c.oid = indrelid"
-        " WHERE indisunique AND indpred IS NULL AND indexprs IS NULL"
-        " AND indrelid IN (SELECT indrelid FROM pg_index WHERE NOT indisvalid)"
+        " CROSS JOIN LATERAL unnest(indkey) WITH ORDINALITY AS k(number, place)"
+        " JOIN pg_attribute ON attrelid = c.oid AND attnum = number"
+        " LEFT JOIN pg_collation col ON col.oid = attcollation"
+        " WHERE indisunique AND indpred IS NULL AND indexprs IS NULL AND place <= indnkeyatts"
+        " AND indrelid >= 16384 GROUP BY c.oid, c.relname, c.relnamespace, indexrelid, indisvalid"
     )
     return _without_valid((name, columns, valid) for name, columns, valid in connection.execute(query))
 

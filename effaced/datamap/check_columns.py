@@ -169,8 +169,12 @@ def _collisions(live: LiveTable, changed: Mapping[str, ColumnRule]) -> Iterator[
     """Two erased rows must not come to hold the same where the database wants them different."""
     for unique in live.uniques:
         written = {column: rule for column, rule in changed.items() if column in unique.columns}
+        # A NULL stays as it is under every surrogate; alone in its index, it is one that was there before.
+        never_null = unique.nulls_repeat or len(written) == 1
         if any(
-            unique.nulls_repeat if rule.written is Surrogate.NULL else _differs(live.columns[column], rule)
+            unique.nulls_repeat
+            if rule.written is Surrogate.NULL
+            else _differs(live.columns[column], rule) and (never_null or not live.columns[column].nullable)
             for column, rule in written.items()
         ):
             continue

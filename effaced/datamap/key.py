@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BindParameter, String, bindparam, types
+from sqlalchemy import ColumnElement, String, bindparam, cast, types
 
 from effaced.datamap.schema import LiveColumn
 from effaced.errors import NotFound
@@ -20,6 +20,16 @@ _PART = re.compile(r"(?:[^|\\]|\\.)*", re.DOTALL)
 _BITS: dict[type[Any], int] = {types.SmallInteger: 15, types.BigInteger: 63}
 
 
+class _Padded(types.UserDefinedType[str]):
+    """PostgreSQL's `char` of any length: compared with a varchar, as the key's own column is, blanks at the
+    end of either are nothing. With a length, a longer id would be cut and be somebody else's."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "bpchar"
+
+
 @dataclass(frozen=True, slots=True)
 class KeyColumns:
     """The key columns of the subject table, in the order of the map."""
@@ -27,10 +37,12 @@ class KeyColumns:
     columns: tuple[LiveColumn, ...]
     dialect: str
 
-    def parameter(self, column: str) -> BindParameter[Any]:
+    def parameter(self, column: str) -> ColumnElement[Any]:
         """The place in a statement where this part of the key goes."""
         index = next(i for i, each in enumerate(self.columns) if each.name == column)
         kind = self.columns[index].type
+        if self.dialect == "postgresql" and isinstance(kind, types.CHAR):
+            return cast(bindparam(_name(index), type_=String()), _Padded())
         # SQLite keeps what it likes in a column of unknown type and compares text with it as it should.
         loose = self.dialect == "sqlite" and not isinstance(kind, (types.Integer, types.String))
         return bindparam(_name(index), type_=String() if loose else kind)

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import Connection, Inspector, inspect
@@ -192,9 +192,8 @@ def _sqlite_keys(connection: Connection, tables: Mapping[str, LiveTable]) -> Ite
             continue
         declared = {column.lower(): column for column in target.columns}
         mine = {column.lower(): column for column in tables[table].columns}
-        others = [declared.get(other.lower(), other) if other else None for _, other in pairs]
-        named = [each or primary for each, primary in zip_longest(others, target.primary)]
         own = [mine.get(column.lower(), column) for column, _ in pairs]
+        others = [declared.get(other.lower(), other) for _, other in pairs if other] or target.primary
         # SQLite takes any declaration, but follows only those that fit.
-        if len(named) == len(own):
-            yield ForeignKey(table, target.name, tuple(zip(own, named, strict=True)), acts)
+        if len(others) == len(own):
+            yield ForeignKey(table, target.name, tuple(zip(own, others, strict=True)), acts)

@@ -43,7 +43,7 @@ from effaced.datamap.model import ColumnRule, DatePart, Strategy, Surrogate
 from effaced.datamap.parameters import HASH_INNER, HASH_LABEL, HASH_OUTER
 from effaced.datamap.schema import LiveColumn
 from effaced.datamap.surrogates_json import edited, holds_any
-from effaced.datamap.surrogates_scrub import names_them, scrubbed
+from effaced.datamap.surrogates_scrub import letters, names_them, scrubbed
 
 Cell = ColumnElement[Any]
 # As a text: an empty document of either kind, or a JSON null.
@@ -112,11 +112,11 @@ def still_personal(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[
             low, high = number_range(cell.type) or (0, 0)
             return and_(there, ~between(cell, literal(low), literal(high)))
         case Surrogate.RANDOM_UUID:
-            return and_(there, ~_is_uuid(cell))
+            return and_(there, ~_is_uuid(cell, dialect))
         case Surrogate.EMPTY:
-            return and_(there, _is_full(cell))
+            return and_(there, _is_full(cell, dialect))
         case Surrogate.KEYED_HASH:
-            return and_(there, ~cast(cell, Text).regexp_match(rf"^{HASHED.pattern}\Z"))
+            return and_(there, ~letters(cell, dialect).regexp_match(rf"^{HASHED.pattern}\Z"))
 
 
 _RULES = Rules(replacement, still_personal)
@@ -176,7 +176,7 @@ def _fixed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
 def _empty(cell: Cell, dialect: str) -> ColumnElement[Any]:
     kind = cell.type
     if isinstance(kind, types.JSON):
-        array = cast(cell, Text).regexp_match(r"^\s*\[")
+        array = letters(cell, dialect).regexp_match(r"^\s*\[")
         text: ColumnElement[Any] = case((array, literal_column("'[]'")), else_=literal_column("'{}'"))
         return text if dialect == "sqlite" else cast(text, kind)
     if isinstance(kind, LargeBinary):
@@ -186,9 +186,9 @@ def _empty(cell: Cell, dialect: str) -> ColumnElement[Any]:
     return literal_column("''") if isinstance(kind, String) else cast(literal_column("''"), kind)
 
 
-def _is_full(cell: Cell) -> ColumnElement[bool]:
+def _is_full(cell: Cell, dialect: str) -> ColumnElement[bool]:
     if isinstance(cell.type, types.JSON):
-        return ~cast(cell, Text).regexp_match(_EMPTY_JSON)
+        return ~letters(cell, dialect).regexp_match(_EMPTY_JSON)
     if isinstance(cell.type, LargeBinary):
         return func.length(cell) > 0
     if isinstance(cell.type, ARRAY):
@@ -215,7 +215,7 @@ def _is_random(cell: Cell, form: RandomText, dialect: str) -> ColumnElement[bool
         whole = PREFIX + "[0-9a-f]" * digits + form.suffix
         return cell.op("GLOB", is_comparison=True)(literal(whole, String()))
     ending = form.suffix.replace(".", r"\.")
-    return cast(cell, Text).regexp_match(f"^{PREFIX}[0-9a-f]{{{digits}}}{ending}$")
+    return letters(cell, dialect).regexp_match(f"^{PREFIX}[0-9a-f]{{{digits}}}{ending}$")
 
 
 def _random_number(cell: Cell, dialect: str) -> ColumnElement[Any]:
@@ -245,10 +245,10 @@ def _random_uuid(cell: Cell, dialect: str) -> ColumnElement[Any]:
     return text if _has_dashes(cell) else func.replace(text, "-", "")
 
 
-def _is_uuid(cell: Cell) -> ColumnElement[bool]:
+def _is_uuid(cell: Cell, dialect: str) -> ColumnElement[bool]:
     dash = "-" if _has_dashes(cell) else ""
     rest = dash.join(("", "[0-9a-f]{4}", "[0-9a-f]{4}", "[0-9a-f]{4}", "[0-9a-f]{12}"))
-    return cast(cell, Text).regexp_match(rf"^{UUID_PREFIX}{rest}\Z")
+    return letters(cell, dialect).regexp_match(rf"^{UUID_PREFIX}{rest}\Z")
 
 
 # --- values that are made of what was there --------------------------------------------------------------

@@ -44,9 +44,20 @@ def names_them(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool
     if dialect == "sqlite":
         return func.effaced_scrub(cell, _pattern(rule), type_=String()) != cell
     if not isinstance(cell.type, ARRAY):
-        return func.coalesce(cast(cell, Text).regexp_match(_pattern(rule)), literal_column("false"))
+        found = letters(cell, dialect).regexp_match(_pattern(rule))
+        return func.coalesce(found, literal_column("false"))
     items = func.unnest(cell).table_valued("item").render_derived()
-    return exists(select(literal_column("1")).where(cast(items.c.item, Text).regexp_match(_pattern(rule))))
+    found = letters(items.c.item, dialect).regexp_match(_pattern(rule))
+    return exists(select(literal_column("1")).where(found))
+
+
+def letters(cell: Cell, dialect: str) -> ColumnElement[str]:
+    """The cell as a text that is looked at letter by letter.
+
+    PostgreSQL knows columns in which `A` and `a` are the same, and refuses to search those by a pattern.
+    """
+    text = cast(cell, Text)
+    return text if dialect == "sqlite" else text.collate("C")
 
 
 def _pattern(rule: ColumnRule) -> ColumnElement[str]:
@@ -54,7 +65,7 @@ def _pattern(rule: ColumnRule) -> ColumnElement[str]:
 
 
 def _replaced(cell: Cell, rule: ColumnRule) -> ColumnElement[str]:
-    text: ColumnElement[Any] = cast(cell, Text)
+    text: ColumnElement[Any] = letters(cell, "postgresql")
     for _ in range(PASSES):
         text = func.regexp_replace(text, _pattern(rule), literal_column(f"'{ERASED}'"), literal_column("'g'"))
     return text

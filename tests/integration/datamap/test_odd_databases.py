@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from effaced.datamap.check import check_map
 from effaced.datamap.erase import dry_run, erase, erase_and_look
 from effaced.datamap.model import Action
+from effaced.datamap.notes import find_notes
 from effaced.datamap.read_schema import read_schema
 from effaced.datamap.rectify import rectify
 from effaced.errors import Conflict
@@ -166,6 +169,42 @@ class TestUniqueness:
         assert problems(company, yaml.replace("SURROGATE", "random_unique")) == []
         assert problems(company, yaml.replace("SURROGATE", "null")) == []
 
+    @ONLY_POSTGRES
+    def test_in_which_null_counts_as_a_value_is_not_kept_by_one_that_may_be_null(self, company):
+        company.run(
+            "CREATE TABLE people (id integer PRIMARY KEY, name text, nick text,"
+            " UNIQUE NULLS NOT DISTINCT (name, nick))"
+        )
+        yaml = """
+            version: 1
+            subject: {table: people, key: id}
+            tables:
+              people:
+                columns: {id: not_personal, name: {anonymise: fixed_text}, nick: {anonymise: random_unique}}
+            """
+        assert problems(company, yaml) == [
+            "people.name: the column is UNIQUE together with nick, and fixed_text can repeat; use"
+            " random_unique",
+            "people.nick: the column is UNIQUE together with name, and random_unique can repeat",
+        ]
+        company.run("ALTER TABLE people ALTER nick SET NOT NULL")
+        assert problems(company, yaml) == []
+
+
+@ONLY_POSTGRES
+@pytest.mark.parametrize(
+    "rule", ["anonymise: random_unique", "anonymise: random_email", "anonymise: random_uuid", "scrub: [id]"]
+)
+def test_texts_are_searched_letter_by_letter_whatever_their_column_takes_for_the_same(company, rule):
+    """By its SQL: not every server has the collations (ICU's) under which PostgreSQL refuses a pattern."""
+    company.run("CREATE TABLE people (id text PRIMARY KEY, it text)")
+    plan = company.plan(
+        "version: 1\nsubject: {table: people, key: id}\ntables:\n"
+        f"  people: {{columns: {{id: {{retain: law}}, it: {{{rule}}}}}}}\n"
+    )
+    searched = re.findall(r"(.{12}) !?~ ", str(plan.counts.compile(company.session.connection())))
+    assert set(searched) == {'COLLATE "C")'}
+
 
 @ONLY_POSTGRES
 class TestPartitions:
@@ -202,6 +241,21 @@ class TestPartitions:
         ]
         company.run("CREATE TABLE visits_rest PARTITION OF visits DEFAULT")
         assert problems(company, yaml) == []
+
+    def test_with_a_place_for_everything_need_not_be_asked(self, company):
+        yaml = self.MAP.replace("RULE", "not_personal").replace(
+            "day: not_personal", "day: {anonymise: truncated_date}"
+        )
+        plan, connection = company.plan(yaml), company.session.connection()
+        told = "visits.day: whether truncated_date satisfies the CHECK of its partitions depends on what else"
+        assert any(
+            each.message.startswith(told) for each in find_notes(connection, plan.schema, plan.data_map)
+        )
+        company.run(
+            "CREATE TABLE visits_rest PARTITION OF visits DEFAULT",
+            "CREATE TABLE visits_de_rest PARTITION OF visits_de DEFAULT",
+        )
+        assert company.plan(yaml).schema.tables["visits"].checks == ()
 
     def test_one_of_which_takes_it_do_not(self, company):
         plan = company.plan(self.MAP.replace("RULE", "{anonymise: fixed_text, text: gone}"))
@@ -275,8 +329,8 @@ class TestNames:
     def test_of_any_kind_stand_in_foreign_keys(self, company):
         company.run(
             'CREATE TABLE "a (b)" ("c, d" integer, "e)" integer, PRIMARY KEY ("c, d", "e)"))',
-            'CREATE TABLE odd ("x, y" integer, ") REFERENCES p(" integer, FOREIGN KEY ("x, y", ") REFERENCES p(")'
-            ' REFERENCES "a (b)" ON DELETE CASCADE)',
+            'CREATE TABLE odd ("x, y" integer, ") REFERENCES p(" integer,'
+            ' FOREIGN KEY ("x, y", ") REFERENCES p(") REFERENCES "a (b)" ON DELETE CASCADE)',
         )
         [key] = read_schema(company.session.connection()).foreign_keys
         assert (key.table, key.to, key.acts) == ("odd", "a (b)", True)
@@ -313,3 +367,21 @@ def test_values_at_the_edge_of_their_type_are_written_once(company, kind, rule, 
     assert company.rows("SELECT CAST(to_json(it) AS text) FROM people") == [(first,)]
     if becomes is not None:
         assert company.rows(f"SELECT id FROM people WHERE it = '{becomes}'") == [(1,)]
+
+
+@ONLY_POSTGRES
+def test_blanks_at_the_end_of_a_char_key_are_nothing_in_a_varchar_that_points_at_it(company):
+    """As in a join of the two; an id that is too long for the key is still nobody's."""
+    company.run(
+        "CREATE TABLE people (id char(5) PRIMARY KEY)",
+        "CREATE TABLE notes (person varchar(9))",
+        "INSERT INTO people VALUES ('a'), ('abcde')",
+        "INSERT INTO notes VALUES ('a'), ('a '), ('a    '), ('abcde'), ('ab')",
+    )
+    plan = company.plan(
+        "version: 1\nsubject: {table: people, key: id}\ntables:\n  people: {columns: {id: delete}}\n"
+        "  notes: {link: {to: people, on: {person: id}}, columns: {person: delete}}\n"
+    )
+    assert [each.rows for each in erase(company.session, plan, "abcdef")] == [0, 0]
+    assert [each.rows for each in erase(company.session, plan, "a")] == [3, 1]
+    assert company.rows("SELECT person FROM notes ORDER BY 1") == [("ab",), ("abcde",)]
