@@ -271,6 +271,16 @@ def test_what_was_done_stays_unfolded_over_a_poll(site: Site, desk_at: Open) -> 
 # --- without any script ---
 
 
+def test_a_table_is_found_by_keyboard_without_javascript(filled_site: Site, desk_at: Open) -> None:
+    desk = desk_at(filled_site, java_script_enabled=False)
+    desk.go("/console/datamap")
+    desk.page.get_by_label("Table or column").press_sequentially("billed")
+    desk.page.keyboard.press("Enter")
+    expect(desk.page.get_by_role("table").get_by_role("rowheader")).to_have_text(["invoices"])
+    desk.page.get_by_role("link", name="Show all").click()
+    expect(desk.page.get_by_role("table").get_by_role("rowheader")).to_have_count(3)
+
+
 def test_without_javascript_rows_are_looked_at_masked(site: Site, desk_at: Open) -> None:
     desk = desk_at(site, java_script_enabled=False)
     desk.go(f"/console/requests/{ref_of(site.house, site.house.ask(3))}")
