@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, insert, select, text, update
 
 from effaced import clock
 from effaced.audit.tables import Note
@@ -62,6 +62,14 @@ def test_rows_that_are_kept_are_counted_where_only_some_of_them_change(house: Ho
     page = words(show(ada, house, house.ask(3)))
     assert "invoices 1 Anonymised" in page
     assert "in 3 rows: billed_on, customer_id" in page
+
+
+def test_very_many_rows_are_told_to_the_last_one(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(insert(orders), [{"customer_id": 3, "article": "x"} for _ in range(12_000)])
+    page = words(show(ada, house, house.ask(3)))
+    assert "orders 12,004 Deleted" in page
+    assert "This changes 12,005 rows in 2 tables at once" in page
 
 
 def test_rows_are_shown_on_demand_and_masked(house: House, ada: Visitor) -> None:
