@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from effaced.console.current import runtime
+from effaced.datamap.check import find_gaps
 from effaced.datamap.erase import TableEffect, dry_run, rows_kept
+from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.read_schema import read_schema
 from effaced.datamap.rectify import ColumnEffect, foresee
 from effaced.datamap.samples import Row, sample
 from effaced.datamap.subject import find_subject
@@ -53,6 +56,8 @@ class Plan:
     """
 
     datamap_hash: str = ""
+    gaps: tuple[str, ...] = ()
+    """Tables and columns that the database has by now and the map does not name, or the other way round."""
     lines: tuple[PlanLine, ...] = ()
     sampled: bool = False
     corrections: tuple[ColumnEffect, ...] = ()
@@ -93,7 +98,7 @@ def _plan(session: Session, request: Request, *, with_samples: bool) -> Plan:
     plan = Plan(here.datamap.hash, calls=_names(known), unknown_to=_names(strangers))
     if request.kind is RequestKind.ERASURE:
         lines = _lines(session, erasure, subject_id, with_samples=with_samples)
-        return replace(plan, lines=lines, sampled=with_samples)
+        return replace(plan, lines=lines, sampled=with_samples, gaps=_gaps(session, here.datamap))
     corrections = open_corrections(here.keyring, request)
     fields = {each.column for each in corrections}
     concerned = [each for each in known if each.fields is None or each.fields & fields]
@@ -115,6 +120,11 @@ def _lines(
         return tuple(map(PlanLine, effects, kept))
     samples = sample(session, erasure, subject_id, counted=[each.rows for each in effects])
     return tuple(map(PlanLine, effects, kept, map(tuple, samples)))
+
+
+def _gaps(session: Session, data_map: DataMap) -> tuple[str, ...]:
+    schema = read_schema(session.connection(), data_map.schemas)
+    return tuple(each.message.partition(":")[0] for each in find_gaps(schema, data_map))
 
 
 def _names(systems: list[Registered]) -> tuple[str, ...]:

@@ -72,6 +72,16 @@ def test_very_many_rows_are_told_to_the_last_one(house: House, ada: Visitor) -> 
     assert "This changes 12,005 rows in 2 tables at once" in page
 
 
+def test_what_the_map_does_not_name_is_told_before_anybody_approves(house: House, ada: Visitor) -> None:
+    request_id = house.ask(3)
+    assert "This may not be all" not in show(ada, house, request_id)
+    with house.runtime.db.begin() as session:
+        session.execute(text("CREATE TABLE wishes (id integer, customer_id integer)"))
+        session.execute(text("ALTER TABLE orders ADD COLUMN engraving text"))
+    page = words(show(ada, house, request_id))
+    assert "This may not be all: database and data map differ in wishes, orders.engraving." in page
+
+
 def test_rows_are_shown_on_demand_and_masked(house: House, ada: Visitor) -> None:
     path = f"/console/requests/{ref_of(house, house.ask(3))}"
     assert "Look at rows, masked" in ada.get(path).text
