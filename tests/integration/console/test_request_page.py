@@ -198,6 +198,16 @@ def test_a_failure_of_the_own_database_is_told_and_not_hidden(house: House, ada:
     assert "Own database Blocked failed; nothing was changed" in page
 
 
+def test_the_tables_that_take_long_come_first(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    done = {"orders": [1, 4], "mail": [0, 9_000], "notes": [7, 7]}
+    with house.runtime.db.begin() as session:
+        values = {"status": RequestStatus.APPROVED, "worked_off": done}
+        session.execute(update(Request).where(Request.id == request_id).values(values))
+    page = show(ada, house, request_id)
+    assert re.findall(r'<progress [^>]*aria-label="(\w+)"', page) == ["mail", "notes", "orders"]
+
+
 def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visitor) -> None:
     request_id = house.ask(1)
     assert "Very many rows" not in show(ada, house, request_id)
