@@ -33,5 +33,5 @@ def _line(table: dict[str, Any], done: dict[str, Any]) -> PlanLine:
         tuple(Retained(each["column"], each["basis"], each.get("until")) for each in kept),
         {each["column"]: each["rows"] for each in found},
     )
-    # Of rows that were changed in part, the trail does not say how many there were.
-    return PlanLine(effect, table["rows"] if action is Action.RETAINED else None)
+    counted = kept[0].get("rows") if kept else 0
+    return PlanLine(effect, table["rows"] if action is Action.RETAINED else counted)

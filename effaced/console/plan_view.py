@@ -41,6 +41,11 @@ class PlanLine:
     samples: tuple[Row, ...] = ()
 
     @property
+    def empty(self) -> bool:
+        """Nothing of the person is there."""
+        return not self.effect.rows and not self.kept
+
+    @property
     def kept(self) -> list[Kept]:
         reasons: dict[tuple[str, str | None], list[str]] = {}
         for each in self.effect.retained if self.rows_kept != 0 else ():

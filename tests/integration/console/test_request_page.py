@@ -64,6 +64,15 @@ def test_rows_that_are_kept_are_counted_where_only_some_of_them_change(house: Ho
     assert "in 3 rows: billed_on, customer_id" in page
 
 
+def test_tables_with_nothing_of_the_person_are_only_named(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(text("DELETE FROM invoices WHERE customer_id = 3"))
+    page = words(show(ada, house, house.ask(3)))
+    assert "invoices 0" not in page
+    assert "tax law" not in page
+    assert "Nothing in invoices." in page
+
+
 def test_very_many_rows_are_told_to_the_last_one(house: House, ada: Visitor) -> None:
     with house.runtime.db.begin() as session:
         session.execute(insert(orders), [{"customer_id": 3, "article": "x"} for _ in range(12_000)])
@@ -281,6 +290,21 @@ def test_afterwards_it_is_told_what_was_done_and_what_was_kept(house: House, ada
     assert "What was done to the own database kept by law in invoices" in page
     assert "orders 4 Deleted" in page
     assert "tax law, ten years, until billed_on + 10 years in 1 row: billed_on, customer_id" in page
+
+
+def test_afterwards_it_is_told_in_how_many_rows_something_was_kept(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(text("ALTER TABLE invoices ADD COLUMN remark text"))
+    told = "      id: not_personal\n      customer_id:"
+    house.runtime.settings.datamap.write_text(DATAMAP.replace(told, "      remark: delete\n" + told))
+    for name in ("plan", "datamap", "retention", "executor"):
+        house.runtime.__dict__.pop(name, None)
+    request_id = house.ask(3)
+    house.approve(request_id, reason=REASON)
+    page = words(show(ada, house, request_id))
+    assert "kept by law in invoices" in page
+    assert "invoices 0 nothing to change tax law, ten years" in page
+    assert "in 1 row: billed_on, customer_id" in page
 
 
 def test_the_story_is_told_in_order_and_in_plain_words(house: House, ada: Visitor) -> None:
