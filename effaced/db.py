@@ -82,8 +82,12 @@ class Database:
     that somebody else was faster; readers go on undisturbed (WAL).
     """
 
-    def __init__(self, url: str | URL, *, pool_size: int = 5, lock_timeout_ms: int = 5_000) -> None:
-        self.engine = make_engine(url, pool_size=pool_size, lock_timeout_ms=lock_timeout_ms)
+    def __init__(
+        self, url: str | URL, *, pool_size: int = 5, lock_timeout_ms: int = 5_000, only_look: bool = False
+    ) -> None:
+        self.engine = make_engine(
+            url, pool_size=pool_size, lock_timeout_ms=lock_timeout_ms, only_look=only_look
+        )
         self.sessions = sessionmaker(self.engine, expire_on_commit=False)
         self._readers = sessionmaker(
             self.engine.execution_options(**{_READ_ONLY: True}), expire_on_commit=False, autoflush=False
@@ -105,11 +109,16 @@ class Database:
         self.engine.dispose()
 
 
-def make_engine(url: str | URL, *, pool_size: int = 5, lock_timeout_ms: int = 5_000) -> Engine:
-    """An engine that keeps values out of errors and answers locks in bounded time."""
+def make_engine(
+    url: str | URL, *, pool_size: int = 5, lock_timeout_ms: int = 5_000, only_look: bool = False
+) -> Engine:
+    """An engine that keeps values out of errors and answers locks in bounded time.
+
+    With `only_look`, a SQLite file keeps the journal that its owner has chosen.
+    """
     parsed = parse_url(url)
     if parsed.get_backend_name() == "sqlite":
-        return _sqlite(parsed, pool_size, lock_timeout_ms)
+        return _sqlite(parsed, pool_size, lock_timeout_ms, only_look=only_look)
     options = (
         f"-c timezone=UTC -c lock_timeout={lock_timeout_ms} -c idle_in_transaction_session_timeout=60000"
     )
@@ -152,10 +161,17 @@ def error_code(error: DBAPIError) -> str:
     return f"sqlstate_{state}" if state else getattr(error.orig, "sqlite_errorname", "").lower()
 
 
-def _sqlite(url: URL, pool_size: int, lock_timeout_ms: int) -> Engine:
-    assert url.database is not None
-    if not url.database.startswith("file:"):
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+def sqlite_file(url: str | URL) -> Path | None:
+    """Where a SQLite database is; None for PostgreSQL and for SQLite's own `file:` addresses."""
+    parsed = parse_url(url)
+    if parsed.get_backend_name() != "sqlite" or str(parsed.database).startswith("file:"):
+        return None
+    return Path(str(parsed.database))
+
+
+def _sqlite(url: URL, pool_size: int, lock_timeout_ms: int, *, only_look: bool) -> Engine:
+    if (file := sqlite_file(url)) and not only_look:
+        file.parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
         url,
         pool_size=pool_size,
@@ -171,7 +187,8 @@ def _sqlite(url: URL, pool_size: int, lock_timeout_ms: int) -> Engine:
         dbapi_connection.isolation_level = None
         cursor = dbapi_connection.cursor()
         cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.execute("PRAGMA journal_mode = WAL")
+        if not only_look:
+            cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute("PRAGMA synchronous = FULL")  # what was answered with 201 survives a power cut
         # Without this an INSERT OR REPLACE deletes silently, past the audit trail's triggers.
         cursor.execute("PRAGMA recursive_triggers = ON")

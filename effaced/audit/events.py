@@ -117,6 +117,8 @@ class CellRetained(Event):
     basis: Basis
     until: Name | None = None
     first_due: Code | None = None
+    rows: int | None = None
+    """In how many rows; not known where the erasure has cut them off from the person."""
 
 
 class TextScrubbed(Event):

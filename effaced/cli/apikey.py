@@ -12,6 +12,7 @@ from rich.text import Text
 from effaced.accounts.api_keys import create_api_key, find_api_key, list_api_keys, revoke_api_key
 from effaced.accounts.scopes import DEFAULT, Scope
 from effaced.accounts.tables import ApiKey
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.db import Database
 from effaced.errors import NotFound
@@ -19,7 +20,7 @@ from effaced.errors import NotFound
 _ACTOR = "cli"
 
 
-@click.group()
+@click.group(cls=Group)
 def apikey() -> None:
     """Keys with which the company's systems send requests."""
 

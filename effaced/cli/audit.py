@@ -11,11 +11,12 @@ import click
 from effaced.audit.export import Format, export
 from effaced.audit.notes import forget_note
 from effaced.audit.read import AuditFilter
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.db import Database
 
 
-@click.group()
+@click.group(cls=Group)
 def audit() -> None:
     """The audit trail."""
 

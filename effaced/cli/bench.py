@@ -17,6 +17,7 @@ from effaced.bench.erase import bench_erase
 from effaced.bench.latency import bench_latency
 from effaced.bench.plan import bench_plan
 from effaced.bench.report import Report
+from effaced.cli.groups import Group
 
 _TERMINAL = click.option(
     "--terminal",
@@ -63,7 +64,7 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
     return url(as_json(command))
 
 
-@click.group()
+@click.group(cls=Group)
 def bench() -> None:
     """Measure effaced against the least that does the same work, in one run."""
     log.configure("error", "text")

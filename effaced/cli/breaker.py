@@ -19,6 +19,7 @@ from effaced.breakers.telemetry import DAY_S, resolvers_of
 from effaced.breakers.telemetry import summary as summarise
 from effaced.breakers.view import find_name, look
 from effaced.cli import breaker_show
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.model import PolicyKind
 from effaced.runtime import Runtime
@@ -57,7 +58,7 @@ class _Where:
             runtime.db.dispose()
 
 
-@click.group()
+@click.group(cls=Group)
 @click.option(
     "--breaker",
     "overrides",

@@ -1,90 +1,33 @@
-"""`effaced datamap`: does the map fit the database, and what does it say?"""
+"""`effaced datamap`: make a map, check it, and see what it does."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import click
 
-from effaced.cli.datamap_diff import diff
-from effaced.cli.datamap_draft import draft
-from effaced.cli.datamap_open import count, json_option, looking, map_option, planned
-from effaced.cli.datamap_show import show
-from effaced.config import Settings
-from effaced.datamap.load import load_map
-from effaced.datamap.notes import find_notes
-from effaced.datamap.picture import draw
-from effaced.errors import ConfigurationError, Problem
+from effaced.cli.groups import LazyGroup
+
+# In the order in which they are used.
+COMMANDS = {
+    "draft": (
+        "datamap_draft",
+        "Write a first data map from the live database: what can be guessed, with the reason on each line.",
+    ),
+    "check": (
+        "datamap_check",
+        "Compare the data map with the live database and list everything that does not fit.",
+    ),
+    "show": ("datamap_show", "Show what the data map says, table by table."),
+    "diff": (
+        "datamap_diff",
+        "Say what the map NEW does that the map OLD does not, the gravest first.",
+    ),
+    "picture": (
+        "datamap_picture",
+        "Draw the data map as SVG: tables, links and what happens to each column.",
+    ),
+}
 
 
-@click.group("datamap")
+@click.group("datamap", cls=LazyGroup, lazy=COMMANDS)
 def datamap() -> None:
     """The data map: which table holds what about whom, and what an erasure does to it."""
-
-
-datamap.add_command(draft)
-datamap.add_command(show)
-datamap.add_command(diff)
-
-
-@datamap.command("check")
-@map_option
-@click.option("--strict", is_flag=True, help="Fail for notes too.")
-@json_option
-@click.pass_obj
-def check(settings: Settings, path: Path | None, strict: bool, as_json: bool) -> None:
-    """Compare the data map with the live database and list everything that does not fit.
-
-    Notes are what fits and still wants a look. Exit code 0 if an erasure could be carried out by this map,
-    1 if not; with --strict also 1 if there are notes.
-    """
-    path = path or settings.datamap
-    problems: tuple[Problem, ...] = ()
-    notes: list[Problem] = []
-    said = ""
-    try:
-        data_map = load_map(path)
-        with looking(settings) as session:
-            plan = planned(session, settings, data_map)
-            notes = find_notes(session.connection(), plan.schema, data_map)
-    except ConfigurationError as error:
-        problems, said = error.problems or (Problem(str(path), error.message),), str(error)
-    else:
-        columns = sum(len(table.columns) for table in data_map.tables.values())
-        said = (
-            f"{path} fits the database: {count(len(data_map.tables), 'table')} with"
-            f" {count(columns, 'column')} declared, {count(len(data_map.not_personal), 'table')} without"
-            " personal data."
-        )
-        said = "\n".join([said, *(f"Note: {each}" for each in notes)])
-    if as_json:
-        lists = {"problems": _plain(problems), "notes": _plain(notes)}
-        click.echo(json.dumps({"map": str(path), "fits": not problems, **lists}, indent=2))
-    else:
-        click.echo(said, err=bool(problems))
-    if problems or (strict and notes):
-        raise click.exceptions.Exit(1)
-
-
-def _plain(found: list[Problem] | tuple[Problem, ...]) -> list[dict[str, str]]:
-    return [{"where": each.where, "message": each.message} for each in found]
-
-
-@datamap.command("picture")
-@map_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="The file to write to; standard output without it.",
-)
-@click.pass_obj
-def picture(settings: Settings, path: Path | None, output: Path | None) -> None:
-    """Draw the data map as SVG: tables, links and what happens to each column. Needs no database."""
-    svg = draw(load_map(path or settings.datamap))
-    if output is None:
-        click.echo(svg)
-        return
-    output.write_text(svg + "\n", encoding="utf-8")
-    click.echo(f"{output} is written.")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from effaced.cli.datamap_open import count, looking, write_out
 from effaced.config import Settings
 from effaced.datamap.draft.draft import Draft, draft_map
 from effaced.datamap.draft.samples import ROWS
-from effaced.db import Database
 from effaced.errors import ConfigurationError
 
 
@@ -38,25 +38,21 @@ def draft(
     Of the rows it looks at, nothing is printed or stored. What is unsure is marked `review:`, and
     `effaced datamap check` refuses the map until a person has decided it.
     """
-    if output is not None and output.exists() and not force:
-        raise ConfigurationError(f"--output: {output} is there already. Name another file, or add --force.")
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         raise ConfigurationError(f"--output: {output} is a folder, or in a folder that is not there.")
-    database = Database(settings.database_url)
-    try:
-        with database.read() as session:
-            drafted = draft_map(
-                session.connection(),
-                schemas=schemas,
-                subjects=subjects,
-                sample_rows=0 if no_sample else sample_rows,
-            )
-    finally:
-        database.dispose()
+    if output is not None and output.exists() and not force:
+        raise ConfigurationError(f"--output: {output} is there already. Name another file, or add --force.")
+    with looking(settings) as session:
+        drafted = draft_map(
+            session.connection(),
+            schemas=schemas,
+            subjects=subjects,
+            sample_rows=0 if no_sample else sample_rows,
+        )
     if output is None:
         click.echo(drafted.text, nl=False)
     else:
-        output.write_text(drafted.text, encoding="utf-8")
+        write_out(output, drafted.text)
     click.echo(_summary(drafted, output), err=True)
 
 
@@ -68,9 +64,9 @@ def _summary(drafted: Draft, output: Path | None) -> str:
         tables = ", ".join(drafted.unread)
         said = [f"No row could be read of {tables}: only names and types speak there. Check permissions."]
     said += [
-        f"Guessed from {_count(drafted.tables, 'table')}: people are in {people}; {drafted.linked} hold"
+        f"Guessed from {count(drafted.tables, 'table')}: people are in {people}; {drafted.linked} hold"
         f" something about them, {drafted.not_personal} nothing{_looks(left)}.",
-        f"{_count(drafted.reviews, 'decision')} left to you, marked `review:`."
+        f"{count(drafted.reviews, 'decision')} left to you, marked `review:`."
         if drafted.reviews
         else "Nothing is marked `review:`, but all of it is guessed.",
         f"Next: read it, decide, then `effaced datamap check --map {output or 'FILE'}`.",
@@ -80,7 +76,3 @@ def _summary(drafted: Draft, output: Path | None) -> str:
 
 def _looks(number: int) -> str:
     return f", {number} need{'s' if number == 1 else ''} a look" if number else ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

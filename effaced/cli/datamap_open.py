@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from effaced.config import Settings
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.db import Database
+from effaced.db import Database, sqlite_file
+from effaced.errors import ConfigurationError, Unavailable
 
 map_option = click.option(
     "--map",
@@ -25,7 +26,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="For programs
 
 @contextmanager
 def looking(settings: Settings) -> Iterator[Session]:
-    database = Database(settings.database_url)
+    """A session that leaves the database as it is; a SQLite file that is not there is not made."""
+    file = sqlite_file(settings.database_url)
+    if file is not None and not file.exists():
+        raise Unavailable("The database can't be reached: the file in EFFACED_DATABASE_URL is not there.")
+    database = Database(settings.database_url, only_look=True)
     try:
         with database.read() as session:
             yield session
@@ -41,3 +46,10 @@ def planned(session: Session, settings: Settings, data_map: DataMap) -> ErasureP
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def write_out(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"--output: {path} can't be written: {error.strerror}.") from None

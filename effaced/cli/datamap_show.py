@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from effaced.cli.datamap_open import json_option, looking, map_option, planned
+from effaced.cli.datamap_open import count, json_option, looking, map_option, planned
 from effaced.config import Settings
-from effaced.datamap.erase import TableEffect, dry_run
+from effaced.datamap.erase import TableEffect, dry_run, rows_kept
 from effaced.datamap.load import load_map
 from effaced.datamap.model import Action, DataMap
 from effaced.datamap.plan import ErasurePlan
@@ -34,6 +34,7 @@ class DryRun:
 
     plan: ErasurePlan
     effects: Sequence[tuple[Step, TableEffect]]
+    kept: Sequence[int]
     samples: Sequence[Sequence[Row]] | None
     called: list[str] | None
     unknown_to: list[str]
@@ -81,11 +82,15 @@ def _try_out(
         if subject is None:
             raise NotFound(f"--subject: table '{plan.data_map.subject}' has no such person.")
         effects = list(zip(plan.told, dry_run(session, plan, subject_id), strict=True))
-        taken = sample(session, plan, subject_id) if with_samples else None
+        kept = rows_kept(session, plan, subject_id)
+        counted = [effect.rows for _, effect in effects]
+        taken = sample(session, plan, subject_id, counted=counted) if with_samples else None
     if not settings.resolvers.exists():
-        return DryRun(plan, effects, taken, None, [])
+        return DryRun(plan, effects, kept, taken, None, [])
     known, strangers = knowing(load_registry(settings.resolvers, refs=data_map.ref_kinds), subject.refs)
-    return DryRun(plan, effects, taken, [each.name for each in known], [each.name for each in strangers])
+    return DryRun(
+        plan, effects, kept, taken, [each.name for each in known], [each.name for each in strangers]
+    )
 
 
 # --- for people ---
@@ -113,13 +118,13 @@ def _print_map(data_map: DataMap) -> None:
 def _print_run(found: DryRun) -> None:
     data_map = found.plan.data_map
     table = _grid(data_map, "Table", "Rows", "Rows are", "What happens", "Retained, why and until when")
-    for step, effect in found.effects:
+    for (step, effect), kept in zip(found.effects, found.kept, strict=True):
         cells = (
             effect.table,
             _rows(effect),
             ROWS[effect.action],
             _happens(data_map, step),
-            _kept(effect),
+            _kept(effect, kept),
         )
         table.add_row(*(Text(cell) for cell in cells))
     Console().print(table)
@@ -147,12 +152,15 @@ def _happens(data_map: DataMap, step: Step) -> str:
     return "\n".join(f"{each.words}: {', '.join(each.columns)}" for each in fates(rule.columns))
 
 
-def _kept(effect: TableEffect) -> str:
+def _kept(effect: TableEffect, rows: int) -> str:
+    if not rows:
+        return ""
     reasons: dict[str, list[str]] = {}
     for each in effect.retained:
         reason = f"{each.basis}, until {each.until}" if each.until else each.basis
         reasons.setdefault(reason, []).append(each.column)
-    return "\n".join(f"{', '.join(columns)}: {reason}" for reason, columns in reasons.items())
+    told = (f"{', '.join(columns)}: {reason}" for reason, columns in reasons.items())
+    return "\n".join([f"in {count(rows, 'row')}", *told])
 
 
 def _print_samples(found: DryRun, samples: Sequence[Sequence[Row]]) -> None:
@@ -191,10 +199,11 @@ def _plain_run(found: DryRun) -> dict[str, Any]:
             "table": effect.table,
             "action": effect.action.value,
             "rows": effect.rows,
+            "rows_kept": kept,
             "retained": [each._asdict() for each in effect.retained],
             "scrubbed": dict(effect.scrubbed),
         }
-        for _, effect in found.effects
+        for (_, effect), kept in zip(found.effects, found.kept, strict=True)
     ]
     for table, rows in zip(tables, found.samples or (), strict=False):
         table["samples"] = list(rows)

@@ -12,6 +12,7 @@ from effaced.audit.notes import write_note
 from effaced.cli import deadletter_show as show
 from effaced.cli.deadletter_choose import ACTOR, chosen, filters, letter_ids, officer_id, opened
 from effaced.cli.deadletter_requeue import cancel, redrives, requeue
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.deadletters import find, tidy
 from effaced.deadletters.assign import add_note, assign, notes_of
@@ -31,7 +32,7 @@ _REASON = click.option("--reason", required=True, help="Why; it is kept in the a
 _DECISIONS = ("resolved", "rejected", "permanently_failed", "reviewing", "pending")
 
 
-@click.group("deadletter")
+@click.group("deadletter", cls=Group)
 def deadletter() -> None:
     """What failed for good and waits for a person: calls, read-backs, executions, messages.
 

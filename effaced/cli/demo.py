@@ -13,6 +13,7 @@ from rich.table import Table
 
 from effaced import clock, log
 from effaced.breakers.model import BreakerState, Transition
+from effaced.cli.groups import Group
 from effaced.config import load_settings
 from effaced.demo.outage import Outage, Sight
 from effaced.demo.running import Running, find_running
@@ -32,7 +33,7 @@ _MOVES = {
 }
 
 
-@click.group()
+@click.group(cls=Group)
 def demo() -> None:
     """Drills on a demo that runs (`make run`)."""
     log.configure("critical", "text")

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING
 
 import click
 
+from effaced.cli.groups import LazyGroup
 from effaced.errors import ConfigurationError, EffacedError
 
-if TYPE_CHECKING:
-    from sqlalchemy.exc import DBAPIError
-
-# In the order in which the help shows them: the module, and the first sentence of the command's own help.
-# A module is imported when its command is used: help does not wait for any of them, a worker not for Flask.
 COMMANDS = {
     "up": ("up", "Run web, worker and scheduler on this machine, with a private Valkey."),
     "web": ("serve", "Serve the API and the console (gunicorn)."),
@@ -51,26 +45,14 @@ COMMANDS = {
 }
 # These make or bring their own settings.
 _WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}
-
-
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _line = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"effaced.cli.{module}"), cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_module, line) in COMMANDS.items()])
+# These write nothing that a key would have to open again.
+_WITHOUT_KEYS = {"datamap"}
 
 
 @click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="effaced-platform", prog_name="effaced")
 @click.pass_context
@@ -83,11 +65,14 @@ def cli(context: click.Context) -> None:
     if context.invoked_subcommand in _WITHOUT_SETTINGS or {"-h", "--help"} & set(sys.argv):
         return
     from effaced import log
-    from effaced.config import load_settings, unknown_variables
+    from effaced.config import is_set, load_settings, unknown_variables
+    from effaced.crypto import new_key
 
-    for sentence in unknown_variables(dict(os.environ)):
-        click.echo(f"Warning: {sentence}", err=True)
-    context.obj = load_settings()
+    for warning in unknown_variables(dict(os.environ)):
+        click.echo(f"Warning: {warning}", err=True)
+    # Any key will do: hashes are known by their form, whatever key made them.
+    makeshift = context.invoked_subcommand in _WITHOUT_KEYS and not is_set("keys")
+    context.obj = load_settings(**({"keys": new_key()} if makeshift else {}))
     log.configure(context.obj.log_level, context.obj.log_format)
 
 
@@ -107,21 +92,10 @@ def main() -> None:
     except Exception as error:
         from sqlalchemy.exc import DBAPIError
 
+        from effaced.cli.database_errors import sentence
+
         if not isinstance(error, DBAPIError):
             raise
-        click.echo(_about_database(error), err=True)
+        click.echo(sentence(error), err=True)
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _about_database(error: DBAPIError) -> str:
-    said = str(error.orig).lower()
-    if "readonly" in said or "read-only" in said or "permission denied" in said:
-        return "The database can't be written: it is read-only for effaced. Nothing was changed."
-    if "no such table" in said or "does not exist" in said:
-        return "The database lacks a table that effaced needs. Run `effaced migrate`."
-    if "locked" in said or "lock" in said:
-        return "The database is busy: another process holds a lock. Nothing was changed; try again."
-    if "connection" in said or "unable to open" in said or error.connection_invalidated:
-        return "The database can't be reached. Check EFFACED_DATABASE_URL and that the server is up."
-    return f"The database refused ({type(error.orig).__name__}). Nothing was changed."

@@ -6,6 +6,7 @@ import click
 
 from effaced import crypto
 from effaced import migrate as migrations
+from effaced.cli.groups import Group
 from effaced.config import Settings
 
 
@@ -21,7 +22,7 @@ def migrate(settings: Settings) -> None:
     click.echo("The database is up to date.")
 
 
-@click.group()
+@click.group(cls=Group)
 def keys() -> None:
     """Keys that seal and recognise personal data."""
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from effaced import clock
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.db import Database
 from effaced.model import DeliveryStatus, NoticeType, new_id
@@ -28,7 +29,7 @@ _COLOURS = {
 }
 
 
-@click.group("notify")
+@click.group("notify", cls=Group)
 def notify() -> None:
     """Who is told when something needs a person, and whether it arrives."""
 

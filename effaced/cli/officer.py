@@ -20,6 +20,7 @@ from effaced.accounts.officers import (
     set_password,
 )
 from effaced.accounts.tables import Officer
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.db import Database
 from effaced.errors import NotFound
@@ -31,7 +32,7 @@ _password_from_stdin = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def officer() -> None:
     """The people who work in the console."""
 

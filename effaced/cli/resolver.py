@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy.orm import Session
 
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.db import Database
 from effaced.errors import NotFound
@@ -29,7 +30,7 @@ from effaced.runtime import Runtime
 _COLOURS = {Finding.OK: "green", Finding.UNSURE: "yellow", Finding.PROBLEM: "red"}
 
 
-@click.group("resolver")
+@click.group("resolver", cls=Group)
 def resolver() -> None:
     """The external systems of resolvers.yaml."""
 

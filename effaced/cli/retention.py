@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.errors import NotFound
 from effaced.requests.read import find_by_ref, refs_of
@@ -44,7 +45,7 @@ SAID = {
 }
 
 
-@click.group("retention")
+@click.group("retention", cls=Group)
 def retention() -> None:
     """What erasures have left under `retain`: until when, why, and erasing it when that has ended."""
 

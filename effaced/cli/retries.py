@@ -14,6 +14,7 @@ from rich.text import Text
 from sqlalchemy.orm import Session
 
 from effaced.audit.notes import write_note
+from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.db import Database
 from effaced.errors import NotFound
@@ -46,7 +47,7 @@ def _resolver(help_: str) -> Callable[[F], F]:
     return click.option("--resolver", metavar="NAME", help=help_)
 
 
-@click.group()
+@click.group(cls=Group)
 def retries() -> None:
     """Tries at external calls: what they came to, and when they are repeated."""
 
@@ -125,7 +126,7 @@ def _most(reasons: Mapping[str, int]) -> str:
 # --- the policy ---
 
 
-@retries.group()
+@retries.group(cls=Group)
 def policy() -> None:
     """How often, how soon and for how long calls are tried again. A change holds in every process at once."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, make_response, render_template
+from flask import Blueprint, Response, make_response, render_template, request
 from markupsafe import Markup
 
 from effaced.console.current import runtime
 from effaced.console.datamap_view import unreadable, view_of
+from effaced.datamap.narrow import narrow
 from effaced.datamap.picture import draw
 from effaced.errors import ConfigurationError
 
 blueprint = Blueprint("datamap", __name__)
+_LONGEST = 200
 
 
 @blueprint.get("/datamap")
@@ -22,10 +24,12 @@ def index() -> Response:
     except ConfigurationError as error:
         page = render_template("console/datamap/index.html", view=unreadable(error), picture="")
         return make_response(page)
+    find = request.args.get("find", "").strip()[:_LONGEST]
     with here.db.read() as session:
-        view = view_of(session.connection(), data_map, here.settings.datamap)
+        view = view_of(session.connection(), data_map, here.settings.datamap, find)
+    drawn = narrow(data_map, list(view.found)) if find else data_map
     # Built from escaped texts by an XML library; there is nothing in it that a page would carry out.
-    picture = Markup(draw(data_map, standalone=False))  # noqa: S704
+    picture = Markup(draw(drawn, standalone=False)) if drawn.tables else ""  # noqa: S704
     return make_response(render_template("console/datamap/index.html", view=view, picture=picture))
 
 

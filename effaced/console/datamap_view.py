@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from effaced.datamap.check import find_problems
 from effaced.datamap.load import load_map
 from effaced.datamap.model import Action, DataMap, Strategy, SubjectRule, TableRule
+from effaced.datamap.narrow import find_tables
 from effaced.datamap.notes import find_notes
 from effaced.datamap.read_schema import read_schema
 from effaced.datamap.wording import Fate, belonging, fates, whose
@@ -39,6 +40,17 @@ class MapView:
     people: tuple[SubjectRule, ...] = ()
     tables: tuple[TableView, ...] = ()
     not_personal: tuple[str, ...] = ()
+    find: str = ""
+    """What somebody looks for; `shown` are the tables that have it."""
+    found: frozenset[str] = frozenset()
+
+    @property
+    def shown(self) -> list[TableView]:
+        return [each for each in self.tables if not self.find or each.name in self.found]
+
+    @property
+    def others_shown(self) -> list[str]:
+        return [each for each in self.not_personal if not self.find or each in self.found]
 
     @property
     def columns(self) -> dict[Strategy, int]:
@@ -49,7 +61,7 @@ class MapView:
         return {strategy: counted[strategy] for strategy in Strategy if counted[strategy]}
 
 
-def view_of(connection: Connection, data_map: DataMap, path: Path) -> MapView:
+def view_of(connection: Connection, data_map: DataMap, path: Path, find: str) -> MapView:
     """The map in force, checked against the database as it is this moment."""
     schema = read_schema(connection, data_map.schemas)
     problems = find_problems(connection, schema, data_map)
@@ -62,6 +74,8 @@ def view_of(connection: Connection, data_map: DataMap, path: Path) -> MapView:
         people=data_map.people,
         tables=tuple(_table(data_map, rule) for rule in data_map.tables.values()),
         not_personal=tuple(sorted(data_map.not_personal)),
+        find=find,
+        found=frozenset(find_tables(data_map, find)),
     )
 
 

@@ -36,6 +36,8 @@ def register(app: Flask) -> None:
         until=until,
         number=number,
         plural=plural,
+        exact=exact,
+        rows=rows,
         short=short,
         countdown=countdown,
         percent=percent,
@@ -106,6 +108,16 @@ def number(value: int) -> str:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """3 rows, 1 row"""
     return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+def exact(count: int) -> str:
+    """60,012: counted to the last one, unlike the length of a list."""
+    return f"{count:,}"
+
+
+def rows(count: int) -> str:
+    """60,012 rows"""
+    return f"{exact(count)} row{'' if count == 1 else 's'}"
 
 
 def short(value: UUID) -> str:

@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from effaced.console.current import runtime
-from effaced.datamap.erase import TableEffect, dry_run
+from effaced.datamap.check import find_gaps
+from effaced.datamap.erase import TableEffect, dry_run, rows_kept
+from effaced.datamap.model import DataMap
+from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.read_schema import read_schema
 from effaced.datamap.rectify import ColumnEffect, foresee
+from effaced.datamap.samples import Row, sample
 from effaced.datamap.subject import find_subject
 from effaced.errors import ConfigurationError, NotFound, Refused, Unavailable
 from effaced.model import RequestKind
@@ -28,13 +33,38 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanLine:
+    """One table: what happens, in how many rows something is kept (None: not counted), a few rows, masked."""
+
+    effect: TableEffect
+    rows_kept: int | None
+    samples: tuple[Row, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Nothing of the person is there."""
+        return not self.effect.rows and not self.kept
+
+    @property
+    def kept(self) -> list[Kept]:
+        reasons: dict[tuple[str, str | None], list[str]] = {}
+        for each in self.effect.retained if self.rows_kept != 0 else ():
+            reasons.setdefault((each.basis, each.until), []).append(each.column)
+        return [Kept(tuple(columns), *reason) for reason, columns in reasons.items()]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """What executing would do now; or why that can't be said.
+    """What executing would do now, by the map with this hash; or why that can't be said.
 
     `not_concerned` know the person but hold nothing of what is corrected; `unable` do, and can't correct it.
     """
 
-    effects: tuple[TableEffect, ...] = ()
+    datamap_hash: str = ""
+    gaps: tuple[str, ...] = ()
+    """Tables and columns that the database has by now and the map does not name, or the other way round."""
+    lines: tuple[PlanLine, ...] = ()
+    sampled: bool = False
     corrections: tuple[ColumnEffect, ...] = ()
     calls: tuple[str, ...] = ()
     unknown_to: tuple[str, ...] = ()
@@ -42,34 +72,27 @@ class Plan:
     unable: tuple[str, ...] = ()
     problem: str | None = None
 
-    @staticmethod
-    def kept(effect: TableEffect) -> list[Kept]:
-        reasons: dict[tuple[str, str | None], list[str]] = {}
-        for each in effect.retained:
-            reasons.setdefault((each.basis, each.until), []).append(each.column)
-        return [Kept(tuple(columns), *reason) for reason, columns in reasons.items()]
-
     @property
     def rows(self) -> int:
-        return sum(effect.changed for effect in self.effects) + sum(each.rows for each in self.corrections)
+        return sum(line.effect.changed for line in self.lines) + sum(each.rows for each in self.corrections)
 
     @property
     def tables(self) -> int:
-        changed = {effect.table for effect in self.effects if effect.changed}
+        changed = {line.effect.table for line in self.lines if line.effect.changed}
         return len(changed) + sum(1 for each in self.corrections if each.rows)
 
 
-def plan_of(session: Session, request: Request) -> Plan:
+def plan_of(session: Session, request: Request, *, with_samples: bool = False) -> Plan:
     """Counted just now; nothing is changed by looking."""
     try:
-        return _plan(session, request)
+        return _plan(session, request, with_samples=with_samples)
     except (NotFound, Unavailable, Refused) as error:
         return Plan(problem=error.message)
     except ConfigurationError:
         return Plan(problem="The data map or the resolver file can't be used right now; the log says why.")
 
 
-def _plan(session: Session, request: Request) -> Plan:
+def _plan(session: Session, request: Request, *, with_samples: bool) -> Plan:
     here = runtime()
     subject_id = open_subject(here.keyring, request)
     if subject_id is None:
@@ -77,9 +100,10 @@ def _plan(session: Session, request: Request) -> Plan:
     erasure = here.plan.named(request.subject_type)
     subject = find_subject(session, erasure, subject_id)
     known, strangers = knowing(here.registry, subject.refs if subject else {})
-    plan = Plan(calls=_names(known), unknown_to=_names(strangers))
+    plan = Plan(here.datamap.hash, calls=_names(known), unknown_to=_names(strangers))
     if request.kind is RequestKind.ERASURE:
-        return replace(plan, effects=tuple(dry_run(session, erasure, subject_id)))
+        lines = _lines(session, erasure, subject_id, with_samples=with_samples)
+        return replace(plan, lines=lines, sampled=with_samples, gaps=_gaps(session, here.datamap))
     corrections = open_corrections(here.keyring, request)
     fields = {each.column for each in corrections}
     concerned = [each for each in known if each.fields is None or each.fields & fields]
@@ -90,6 +114,22 @@ def _plan(session: Session, request: Request) -> Plan:
         not_concerned=_names([each for each in known if each not in concerned]),
         unable=_names([each for each in concerned if not each.rectifies]),
     )
+
+
+def _lines(
+    session: Session, erasure: ErasurePlan, subject_id: str, *, with_samples: bool
+) -> tuple[PlanLine, ...]:
+    effects = dry_run(session, erasure, subject_id)
+    kept = rows_kept(session, erasure, subject_id)
+    if not with_samples:
+        return tuple(map(PlanLine, effects, kept))
+    samples = sample(session, erasure, subject_id, counted=[each.rows for each in effects])
+    return tuple(map(PlanLine, effects, kept, map(tuple, samples)))
+
+
+def _gaps(session: Session, data_map: DataMap) -> tuple[str, ...]:
+    schema = read_schema(session.connection(), data_map.schemas)
+    return tuple(each.message.partition(":")[0] for each in find_gaps(schema, data_map))
 
 
 def _names(systems: list[Registered]) -> tuple[str, ...]:

@@ -22,8 +22,9 @@ blueprint = Blueprint("request", __name__)
 @blueprint.get("/requests/<ref>")
 def index(ref: str) -> Response:
     """The page; for a poll the live part, or nothing if it is as the browser has it."""
+    page, samples = not wants_fragment(), http.args.get("rows") == "masked"
     with runtime().db.read() as session:
-        view = view_of(session, _find(session, ref), me(), with_plan=not wants_fragment())
+        view = view_of(session, _find(session, ref), me(), with_plan=page, with_samples=samples)
     if wants_fragment() and http.args.get("seen") == view.version:
         return make_response("", 204)
     return render(
@@ -38,6 +39,10 @@ def index(ref: str) -> Response:
 @blueprint.post("/requests/<ref>/approve")
 def give_approval(ref: str) -> Response:
     reason = http.form.get("reason", "")
+    if (seen := http.form.get("datamap")) and seen != runtime().datamap.hash:
+        # What was read before the click is not what would be done now.
+        say("The data map has changed. See what it would do now, and approve again.", tone="warn")
+        return go_to(url_for("console.request.index", ref=ref))
     try:
         with runtime().db.read() as session:
             found = _find(session, ref)

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from effaced import clock
 from effaced.console.call_view import CallView, call_views
 from effaced.console.current import SignedIn, by_hand, runtime
-from effaced.console.plan_view import Plan, plan_of
+from effaced.console.done_view import done_to
+from effaced.console.plan_view import Plan, PlanLine, plan_of
 from effaced.console.timeline import Timeline, timeline
 from effaced.console.words import Station
 from effaced.deadletters.read import DeadLetterLine, open_letters_of
@@ -61,6 +62,7 @@ class RequestView:
     next_action: str
     story: Timeline
     plan: Plan | None
+    done: tuple[PlanLine, ...]
     progress: Progress | None
     version: str
 
@@ -91,7 +93,9 @@ class RequestView:
         return _digest([(call.entry.entry_id, call.state) for call in self.hands])
 
 
-def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan: bool) -> RequestView:
+def view_of(
+    session: Session, request: Request, officer: SignedIn, *, with_plan: bool, with_samples: bool = False
+) -> RequestView:
     entries = tuple(entries_of(session, request.id))
     calls = call_views(entries, pauses(session))
     letters = tuple(open_letters_of(session, [request.id], runtime().letter_sla))
@@ -99,6 +103,7 @@ def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan:
     given = approvals_of(session, request.id)
     why_not = _why_not(request, officer, {approval.officer_id for approval in given})
     progress = progress_of(request)
+    ahead = request.status in PLANNED and not progress
     stepper = (
         _local(request, letters, progress),
         _external(request, calls, letters),
@@ -118,7 +123,8 @@ def view_of(session: Session, request: Request, officer: SignedIn, *, with_plan:
         stepper=stepper,
         next_action=_next_action(request, calls, letters, len(given)),
         story=story,
-        plan=plan_of(session, request) if with_plan and request.status in PLANNED and not progress else None,
+        plan=plan_of(session, request, with_samples=with_samples) if with_plan and ahead else None,
+        done=done_to(session, request.id) if request.executed_at else (),
         progress=progress,
         version=_version(request, calls, story),
     )

@@ -9,7 +9,7 @@ from sqlalchemy.types import Enum, String
 
 from effaced.datamap.corrections import CORRECTABLE, Unfit
 from effaced.datamap.forms import HASH_LENGTH, RANDOM_TEXTS, number_range
-from effaced.datamap.model import ColumnRule, DataMap, Strategy, Surrogate
+from effaced.datamap.model import ColumnRule, DataMap, Strategy, Surrogate, TableRule
 from effaced.datamap.reader import closest, one_of
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 from effaced.datamap.scrub import ERASED
@@ -18,6 +18,7 @@ from effaced.datamap.surrogates import fixed_value
 _DATES = ("date", "date and time")
 _EMPTIES = ("text", "json", "binary", "array", "tsvector", "hstore")
 _LOOKED_FOR = ("text", "number", "uuid")
+_FILLED = "derived is for columns that the database makes from others; this one is filled by somebody"
 _UUID_DIGITS = 32
 _ENOUGH = 2**28
 """As many numbers make it unlikely that two people get the same."""
@@ -31,9 +32,11 @@ _INSTEAD = {
 def column_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[tuple[int, str]]:
     for name, table in data_map.tables.items():
         live = schema.tables.get(name)
+        yield from _undecided(table)
         for column, rule in table.columns.items():
-            for message in _undecided(live.columns.get(column) if live else None, rule):
-                yield rule.line, f"{name}.{column}: {message}"
+            filled = live is not None and column in live.columns and not live.columns[column].computed
+            if rule.strategy is Strategy.DERIVED and filled:
+                yield rule.line, f"{name}.{column}: {_FILLED}"
     for live, written in written_columns(schema, data_map):
         for column, rule in written.items():
             for each in rule.inner:
@@ -65,11 +68,17 @@ def written_columns(
                 yield live, mention.columns
 
 
-def _undecided(column: LiveColumn | None, rule: ColumnRule) -> Iterator[str]:
-    if rule.strategy is Strategy.REVIEW:
-        yield f"nobody has decided yet what happens to it (review: {rule.reason})"
-    elif rule.strategy is Strategy.DERIVED and column is not None and not column.computed:
-        yield "derived is for columns that the database makes from others; this one is filled by somebody"
+def _undecided(table: TableRule) -> Iterator[tuple[int, str]]:
+    """One decision is one problem, however many columns wait for it."""
+    waiting: dict[str | None, list[str]] = {}
+    for column, rule in table.columns.items():
+        if rule.strategy is Strategy.REVIEW:
+            waiting.setdefault(rule.reason, []).append(column)
+    for reason, columns in waiting.items():
+        names = ", ".join(f"{table.name}.{column}" for column in columns)
+        them = "it" if len(columns) == 1 else "them"
+        said = f"{names}: nobody has decided yet what happens to {them} (review: {reason})"
+        yield table.columns[columns[0]].line, said
 
 
 def _unknown_names(schema: LiveSchema, data_map: DataMap, rule: ColumnRule) -> Iterator[str]:

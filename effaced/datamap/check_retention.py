@@ -15,6 +15,8 @@ from effaced.datamap.schema import LiveSchema
 
 Finding = tuple[int, str]
 _DATES = ("date", "date and time")
+# Most often lines without a date of their own, under rows that end by theirs.
+_APART = " (when its retention has ended; give both tables an 'until', or neither)"
 
 
 def retention_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
@@ -83,11 +85,11 @@ def _hinges(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
 def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     """Whatever stands against the map stands against it with every `then` in force, too."""
     after = map_after(data_map)
-    for problems in (link_problems, pointer_problems):
+    for problems, when in ((link_problems, _APART), (pointer_problems, WHEN_ENDED)):
         known = set(problems(schema, data_map))
         for line, message in problems(schema, after):
             if (line, message) not in known:
-                yield line, message + WHEN_ENDED
+                yield line, message + when
     for name, table in data_map.tables.items():
         live = schema.tables.get(name)
         if live is None or not ending(table) or (ends_at_once(table) and not after.tables[name].stays):

@@ -29,6 +29,7 @@ from effaced.datamap.wording import ONLY_MENTIONS, belonging
 from effaced.paths import STATIC
 
 _TOP = 102
+_SMALL = 1250
 # What XML can't hold, not even escaped.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LEGEND = ("deleted", "anonymised", "pseudonymised", "retained", ONLY_MENTIONS)
@@ -52,7 +53,8 @@ def draw(data_map: DataMap, *, standalone: bool = True) -> str:
         "svg",
         {
             **({"xmlns": "http://www.w3.org/2000/svg"} if standalone else {}),
-            "class": "map",
+            # It may be shrunk a little to fit a page, and can still be read.
+            "class": "map small" if layout.width <= _SMALL else "map",
             "role": "img",
             "aria-labelledby": "map-title map-desc",
             "viewBox": f"0 0 {size['width']} {size['height']}",
@@ -65,7 +67,7 @@ def draw(data_map: DataMap, *, standalone: bool = True) -> str:
         _add(svg, "style", _COLOURS + (STATIC / "css" / "picture.css").read_text(encoding="utf-8"))
     _markers(svg)
     _add(svg, "rect", class_="map-ground", **size)
-    _head(svg, data_map)
+    _head(svg, data_map, layout)
     for arrow in layout.arrows:
         _arrow(svg, arrow)
     for box in layout.boxes:
@@ -121,16 +123,20 @@ def _markers(svg: Xml.Element) -> None:
         _add(marker, "path", class_=f"map-tip {kind}", d="M0 0.8 L7.4 4 L0 7.2 Z")
 
 
-def _head(svg: Xml.Element, data_map: DataMap) -> None:
+def _head(svg: Xml.Element, data_map: DataMap, layout: Layout) -> None:
+    """Title and legend, of what there is in the picture."""
+    fates, kinds = {box.rows for box in layout.boxes}, {arrow.kind for arrow in layout.arrows}
     _add(svg, "text", _heading(data_map), class_="map-title", x=MARGIN, y=34)
     x = float(MARGIN)
-    for word in _LEGEND:
+    for word in (each for each in _LEGEND if each in fates):
         said = f"rows {word}" if word != ONLY_MENTIONS else f"rows {word}, only mention one"
         _add(svg, "rect", class_=f"map-bar {_class(word)}", x=x, y=50.0, width=12, height=12, rx=2)
         _add(svg, "text", said, class_="map-legend", x=x + 18, y=60.0)
         x += 18 + LETTER * len(said) + 22
     x = float(MARGIN)
     for kind, said in (("to", "belongs to"), ("from", "is pointed at by"), ("mentions", "mentions")):
+        if kind not in kinds:
+            continue
         _add(svg, "path", class_=f"map-link {kind}", d=f"M{x + 34:g} 76 H{x:g}", **_tip(kind))
         _add(svg, "text", said, class_="map-legend", x=x + 42, y=80.0)
         x += 42 + LETTER * len(said) + 22

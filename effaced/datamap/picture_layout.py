@@ -135,7 +135,8 @@ def _box(data_map: DataMap, rule: TableRule, only_counts: bool) -> Box:
         lines += _link_lines(mention.link, "mentions")
         lines.append((Run(2, "detail", cut(told(mention.columns), CHARACTERS - 2)),))
     for each in fates(rule.columns):
-        names = [f"{len(each.columns)} columns"] if only_counts else list(each.columns)
+        counted = f"{len(each.columns)} column{'' if len(each.columns) == 1 else 's'}"
+        names = [counted] if only_counts else list(each.columns)
         if each.detail:
             lines.append(
                 (Run(0, each.strategy, each.word), Run(WORD, "detail", cut(each.detail, _BESIDE + 3)))

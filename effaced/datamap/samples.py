@@ -18,12 +18,17 @@ Row = dict[str, str]
 """Masked cells by column."""
 
 
-def sample(session: Session, plan: ErasurePlan, subject_id: str, *, most: int = MOST) -> list[list[Row]]:
-    """Per step of the plan up to so many rows with what is personal in them, masked. Changes nothing."""
+def sample(
+    session: Session, plan: ErasurePlan, subject_id: str, *, counted: Sequence[int] = (), most: int = MOST
+) -> list[list[Row]]:
+    """Per step of the plan up to so many rows with what is personal in them, masked. Changes nothing.
+
+    `counted`, if given, is how many rows each step has: where there are none, nobody is asked for them.
+    """
     values = values_to_look(session, plan, subject_id)
     found = []
-    for step in plan.told:
-        columns = _personal(plan, step)
+    for step, number in zip(plan.told, counted or [most] * len(plan.told), strict=True):
+        columns = _personal(plan, step) if number else []
         rows = session.execute(_query(plan, step, columns, most), values) if columns else ()
         found.append([_masked(plan, step, columns, row) for row in rows])
     return found

@@ -349,6 +349,7 @@ def _retained(table: str, cell: Retained, kept: Kept | None) -> CellRetained:
         basis=cell.basis,
         until=cell.until,
         first_due=first.isoformat() if first else None,
+        rows=kept.rows if kept else None,
     )
 
 

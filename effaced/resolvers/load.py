@@ -94,7 +94,8 @@ class _Reading(Reading):
             return None
         if self.refs is not None and common.ref not in self.refs:
             self.complain(
-                (*place, "ref"), f"the data map has no such reference{suggest(common.ref, self.refs)}"
+                (*place, "ref"),
+                f"the data map has no such reference under refs{suggest(common.ref, self.refs)}",
             )
         return common
 

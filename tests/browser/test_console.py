@@ -252,7 +252,42 @@ def test_what_is_being_typed_survives_a_poll(site: Site, desk_at: Open) -> None:
     expect(desk.page.get_by_label("Reason")).to_have_value("half a sen")
 
 
+def test_what_was_done_stays_unfolded_over_a_poll(site: Site, desk_at: Open) -> None:
+    request_id = site.house.ask(1)
+    site.house.approve(request_id)
+    desk = desk_at(site)
+    desk.page.clock.install()
+    desk.go(f"/console/requests/{ref_of(site.house, request_id)}")
+    done = desk.page.locator("#done")
+    expect(done).to_contain_text("kept by law in invoices")
+    done.locator("summary").click()
+    expect(done.get_by_role("row", name="orders")).to_be_visible()
+    site.house.run()
+    desk.page.clock.run_for(4_000)
+    expect(desk.page.locator(".story")).to_contain_text("Completed: every external call has succeeded.")
+    expect(done.get_by_role("row", name="orders")).to_be_visible()
+
+
 # --- without any script ---
+
+
+def test_a_table_is_found_by_keyboard_without_javascript(filled_site: Site, desk_at: Open) -> None:
+    desk = desk_at(filled_site, java_script_enabled=False)
+    desk.go("/console/datamap")
+    desk.page.get_by_label("Table or column").press_sequentially("billed")
+    desk.page.keyboard.press("Enter")
+    expect(desk.page.get_by_role("table").get_by_role("rowheader")).to_have_text(["invoices"])
+    desk.page.get_by_role("link", name="Show all").click()
+    expect(desk.page.get_by_role("table").get_by_role("rowheader")).to_have_count(3)
+
+
+def test_without_javascript_rows_are_looked_at_masked(site: Site, desk_at: Open) -> None:
+    desk = desk_at(site, java_script_enabled=False)
+    desk.go(f"/console/requests/{ref_of(site.house, site.house.ask(3))}")
+    desk.page.get_by_role("link", name="Look at rows, masked").click()
+    expect(desk.page.get_by_role("list", name="Rows of customers, masked")).to_contain_text("••••")
+    desk.page.get_by_role("link", name="Hide rows").click()
+    expect(desk.page.get_by_role("list", name="Rows of customers, masked")).to_have_count(0)
 
 
 def test_without_javascript_a_request_is_approved(site: Site, desk_at: Open) -> None:

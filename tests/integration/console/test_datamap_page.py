@@ -17,7 +17,7 @@ PAGE = "/console/datamap"
 
 def words(page: str) -> str:
     """The page as it is read, without the picture: tags gone, spaces single."""
-    page = re.sub(r'<svg class="map".*?</svg>', "", page, flags=re.DOTALL)
+    page = re.sub(r'<svg class="map[ "].*?</svg>', "", page, flags=re.DOTALL)
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page)))
 
 
@@ -39,11 +39,36 @@ def test_tables_columns_reasons_and_people_are_told(house: House, cleo: Visitor)
 
 
 def test_the_picture_is_in_the_page_and_brings_no_style(house: House, ada: Visitor) -> None:
-    [svg] = re.findall(r'<svg class="map".*?</svg>', ada.get(PAGE).text, flags=re.DOTALL)
+    [svg] = re.findall(r'<svg class="map[ "].*?</svg>', ada.get(PAGE).text, flags=re.DOTALL)
     tree = Xml.fromstring(svg)
     names = {group[3].text for group in tree.iter("g")}
     assert names == {"customers", "orders", "invoices"}
     assert "style" not in svg
+
+
+def test_a_table_or_column_is_found_with_its_way_to_the_people(house: House, ada: Visitor) -> None:
+    page = ada.get(f"{PAGE}?find=BILLED").text
+    [svg] = re.findall(r'<svg class="map[ "].*?</svg>', page, flags=re.DOTALL)
+    assert {group[3].text for group in Xml.fromstring(svg).iter("g")} == {"customers", "invoices"}
+    assert house.runtime.datamap.hash[:12] in svg
+    told = words(page)
+    assert "1 of 3 tables. Show all" in told
+    assert "invoices Retained to customers by customer_id = id" in told
+    assert "orders Deleted" not in told
+
+
+def test_a_name_that_is_nowhere_is_an_empty_page_with_a_way_back(ada: Visitor) -> None:
+    page = words(ada.get(f"{PAGE}?find=%3Cb%3Enothing").text)
+    assert "No table or column is called so" in page
+    assert "As a picture" not in page
+    assert "Show all" in page
+
+
+def test_a_table_without_people_is_found_without_a_picture(house: House, ada: Visitor) -> None:
+    file_of(house).write_text(DATAMAP + "not_personal: [wishes]\n")
+    page = words(ada.get(f"{PAGE}?find=wish").text)
+    assert "Without personal data 1 table wishes" in page
+    assert "As a picture" not in page
 
 
 def test_the_picture_can_be_taken_away_as_a_file(house: House, ada: Visitor) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, insert, select, text, update
 
 from effaced import clock
 from effaced.audit.tables import Note
@@ -34,7 +34,7 @@ def test_before_approval_the_plan_says_what_would_happen(house: House, ada: Visi
     page = words(show(ada, house, house.ask(3)))
     assert "orders 4 Deleted" in page
     assert "invoices 1 Retained" in page
-    assert "tax law, ten years, until billed_on + 10 years billed_on, customer_id" in page
+    assert "tax law, ten years, until billed_on + 10 years in 1 row: billed_on, customer_id" in page
     assert "customers 1 Anonymised" in page
     assert "Systems to be called crm files mailing payment" in page
     assert "This changes 5 rows in 2 tables at once and calls 4 external systems." in page
@@ -44,6 +44,79 @@ def test_looking_at_the_plan_changes_nothing(house: House, ada: Visitor) -> None
     show(ada, house, house.ask(3))
     with house.runtime.db.read() as session:
         assert session.scalar(select(func.count()).where(orders.c.customer_id == 3)) == 4
+
+
+def test_rows_that_are_kept_are_counted_where_only_some_of_them_change(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(text("ALTER TABLE invoices ADD COLUMN remark text"))
+        session.execute(
+            text("INSERT INTO invoices (id, customer_id, remark) VALUES (901, 3, 'hi'), (902, 3, NULL)")
+        )
+    told = DATAMAP.replace(
+        "      id: not_personal\n      customer_id:",
+        "      remark: delete\n      id: not_personal\n      customer_id:",
+    )
+    house.runtime.settings.datamap.write_text(told)
+    for name in ("plan", "datamap"):
+        house.runtime.__dict__.pop(name, None)
+    page = words(show(ada, house, house.ask(3)))
+    assert "invoices 1 Anonymised" in page
+    assert "in 3 rows: billed_on, customer_id" in page
+
+
+def test_tables_with_nothing_of_the_person_are_only_named(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(text("DELETE FROM invoices WHERE customer_id = 3"))
+    page = words(show(ada, house, house.ask(3)))
+    assert "invoices 0" not in page
+    assert "tax law" not in page
+    assert "Nothing in invoices." in page
+
+
+def test_very_many_rows_are_told_to_the_last_one(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(insert(orders), [{"customer_id": 3, "article": "x"} for _ in range(12_000)])
+    page = words(show(ada, house, house.ask(3)))
+    assert "orders 12,004 Deleted" in page
+    assert "This changes 12,005 rows in 2 tables at once" in page
+
+
+def test_what_the_map_does_not_name_is_told_before_anybody_approves(house: House, ada: Visitor) -> None:
+    request_id = house.ask(3)
+    assert "This may not be all" not in show(ada, house, request_id)
+    with house.runtime.db.begin() as session:
+        session.execute(text("CREATE TABLE wishes (id integer, customer_id integer)"))
+        session.execute(text("ALTER TABLE orders ADD COLUMN engraving text"))
+    page = words(show(ada, house, request_id))
+    assert "This may not be all: database and data map differ in wishes, orders.engraving." in page
+
+
+def test_rows_are_shown_on_demand_and_masked(house: House, ada: Visitor) -> None:
+    path = f"/console/requests/{ref_of(house, house.ask(3))}"
+    assert "Look at rows, masked" in ada.get(path).text
+    page = words(ada.get(f"{path}?rows=masked").text)
+    with house.runtime.db.read() as session:
+        name, email = session.execute(text("SELECT name, email FROM customers WHERE id = 3")).one()
+    assert name not in page
+    assert email not in page
+    assert f"name {name[0]}••••" in page
+    assert "and 1 more" in page  # of four orders, three
+
+
+def test_what_was_read_by_another_map_is_not_approved(house: House, ada: Visitor) -> None:
+    request_id = house.ask(3)
+    path = f"/console/requests/{ref_of(house, request_id)}"
+    seen = re.search(r'name="datamap" value="(\w+)"', ada.get(path).text)
+    assert seen is not None
+    house.runtime.settings.datamap.write_text(DATAMAP.replace("text: erased", "text: gone"))
+    for name in ("plan", "datamap"):
+        house.runtime.__dict__.pop(name, None)
+    answer = ada.post(f"{path}/approve", {"reason": REASON, "datamap": seen[1]})
+    assert (answer.status_code, answer.location) == (303, path)
+    assert status_of(house, request_id) is RequestStatus.REVIEW
+    page = ada.get(path).text
+    assert "The data map has changed. See what it would do now, and approve again." in page
+    assert house.runtime.datamap.hash in page
 
 
 def test_the_next_action_is_named(house: House, ada: Visitor) -> None:
@@ -134,6 +207,16 @@ def test_a_failure_of_the_own_database_is_told_and_not_hidden(house: House, ada:
     assert "Own database Blocked failed; nothing was changed" in page
 
 
+def test_the_tables_that_take_long_come_first(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    done = {"orders": [1, 4], "mail": [0, 9_000], "notes": [7, 7]}
+    with house.runtime.db.begin() as session:
+        values = {"status": RequestStatus.APPROVED, "worked_off": done}
+        session.execute(update(Request).where(Request.id == request_id).values(values))
+    page = show(ada, house, request_id)
+    assert re.findall(r'<progress [^>]*aria-label="(\w+)"', page) == ["mail", "notes", "orders"]
+
+
 def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visitor) -> None:
     request_id = house.ask(1)
     assert "Very many rows" not in show(ada, house, request_id)
@@ -198,6 +281,30 @@ def test_rows_of_others_that_let_go_are_told_in_the_plan(house: House, ada: Visi
 
 
 # --- afterwards ---
+
+
+def test_afterwards_it_is_told_what_was_done_and_what_was_kept(house: House, ada: Visitor) -> None:
+    request_id = house.ask(3)
+    house.approve(request_id, reason=REASON)
+    page = words(show(ada, house, request_id))
+    assert "What was done to the own database kept by law in invoices" in page
+    assert "orders 4 Deleted" in page
+    assert "tax law, ten years, until billed_on + 10 years in 1 row: billed_on, customer_id" in page
+
+
+def test_afterwards_it_is_told_in_how_many_rows_something_was_kept(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        session.execute(text("ALTER TABLE invoices ADD COLUMN remark text"))
+    told = "      id: not_personal\n      customer_id:"
+    house.runtime.settings.datamap.write_text(DATAMAP.replace(told, "      remark: delete\n" + told))
+    for name in ("plan", "datamap", "retention", "executor"):
+        house.runtime.__dict__.pop(name, None)
+    request_id = house.ask(3)
+    house.approve(request_id, reason=REASON)
+    page = words(show(ada, house, request_id))
+    assert "kept by law in invoices" in page
+    assert "invoices 0 nothing to change tax law, ten years" in page
+    assert "in 1 row: billed_on, customer_id" in page
 
 
 def test_the_story_is_told_in_order_and_in_plain_words(house: House, ada: Visitor) -> None:

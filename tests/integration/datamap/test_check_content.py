@@ -122,7 +122,7 @@ def test_only_what_can_stand_in_a_text_is_looked_for(company):
 
 
 def test_all_that_is_undecided_is_listed_and_nothing_can_be_planned(company):
-    company.run("CREATE TABLE people (id integer PRIMARY KEY, a text, b text)")
+    company.run("CREATE TABLE people (id integer PRIMARY KEY, a text, b text, c text)")
     with pytest.raises(ConfigurationError) as caught:
         company.plan("""\
             version: 1
@@ -132,11 +132,13 @@ def test_all_that_is_undecided_is_listed_and_nothing_can_be_planned(company):
                 columns:
                   id: delete
                   a: {review: "a name, by its name"}
-                  b: {review: "unsure"}
+                  b: &once {review: "unsure"}
+                  c: *once
             """)
+    # One decision is one problem, with all the columns that it is about.
     assert [problem.message for problem in caught.value.problems] == [
         "people.a: nobody has decided yet what happens to it (review: a name, by its name)",
-        "people.b: nobody has decided yet what happens to it (review: unsure)",
+        "people.b, people.c: nobody has decided yet what happens to them (review: unsure)",
     ]
 
 

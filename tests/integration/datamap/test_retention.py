@@ -361,6 +361,31 @@ class TestChecks:
         )
 
 
+def test_lines_that_are_kept_for_ever_under_rows_that_end_are_refused_with_the_way_out(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, name text)",
+        "CREATE TABLE bills (id integer PRIMARY KEY, person integer REFERENCES people, day date)",
+        "CREATE TABLE lines (bill integer REFERENCES bills, price integer)",
+    )
+    (said,) = problems(
+        company,
+        """
+        version: 1
+        subject: {table: people, key: id}
+        tables:
+          people: {columns: {id: not_personal, name: {anonymise: fixed_text}}}
+          bills:
+            link: {to: people, on: {person: id}}
+            columns: {id: not_personal, person: &r {retain: {basis: a, until: day + 10 years}}, day: *r}
+          lines:
+            link: {to: bills, on: {bill: id}}
+            columns: {bill: &l {retain: a}, price: *l}
+        """,
+    )
+    assert said.startswith("lines: its rows stay because of bill")
+    assert said.endswith("(when its retention has ended; give both tables an 'until', or neither)")
+
+
 def test_the_map_of_the_shop_is_fine(shop):
     assert problems(shop, SHOP) == []
 

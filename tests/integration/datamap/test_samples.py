@@ -160,6 +160,7 @@ def test_a_dry_run_asks_for_the_kind_of_people(run: Callable[..., Result]) -> No
             "table": "staff",
             "action": "anonymised",
             "rows": 1,
+            "rows_kept": 0,
             "retained": [],
             "scrubbed": {},
             "samples": [{"name": "C•••• M••••"}],

@@ -44,10 +44,12 @@ class TestRegister:
         assert sealed is not None
         assert b'"id"' not in sealed
 
-    def test_the_evidence_names_the_rule_and_the_first_day(self, shop):
+    def test_the_evidence_names_the_rule_the_first_day_and_the_rows(self, shop):
         shop.erase()
         (event,) = shop.events("LOCAL_ERASURE_EXECUTED")
         told = {(each["table"], each["until"], each["first_due"]) for each in event.payload["retained"]}
+        counted = {each["table"]: each["rows"] for each in event.payload["retained"]}
+        assert counted == {"lines": 1, "invoices": 2}
         assert told == {
             ("invoices", "issued_on + 10 years", INVOICE_DUE.isoformat()),
             ("lines", "sold_on + 2 years", LINE_DUE.isoformat()),

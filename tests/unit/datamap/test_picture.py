@@ -114,6 +114,26 @@ def test_a_keyed_hash_is_not_drawn_as_anonymisation(read: Callable[[str], DataMa
     assert "pseudonymise" in texts
 
 
+def test_the_legend_names_what_is_there_and_nothing_else(read: Callable[[str], DataMap], svg: str) -> None:
+    def legend(drawn: str) -> list[str]:
+        return [
+            each.text or ""
+            for each in Xml.fromstring(drawn).iter("text")
+            if each.get("class") == "map-legend"
+        ]
+
+    assert legend(svg) == [
+        "rows deleted",
+        "rows anonymised",
+        "rows retained",
+        "rows not a person's, only mention one",
+        "belongs to",
+        "is pointed at by",
+        "mentions",
+    ]
+    assert legend(draw(read(many(3)), standalone=False)) == ["rows deleted", "belongs to"]
+
+
 def test_the_peoples_tables_are_marked_with_their_kind(svg: str) -> None:
     marked = {table: texts[0] for table, (classes, texts) in groups(svg).items() if "person" in classes}
     assert marked == {
@@ -239,6 +259,8 @@ def test_a_big_map_counts_columns_instead_of_naming_them(read: Callable[[str], D
     svg = draw(read(many(ONLY_COUNTS_FROM)))
     assert "text_7<" not in svg
     assert "2 columns" in svg
+    assert "1 column" in svg
+    assert "1 columns" not in svg
 
 
 def test_the_picture_in_the_documents_is_the_demos() -> None:

@@ -287,7 +287,7 @@ def test_limits_outside_of_what_makes_sense_are_refused(problems, line):
 
 def test_a_reference_the_data_map_lacks_is_refused(problems):
     assert problems(http(), refs=["persons", "other"]) == [
-        "5: resolvers.crm.ref: the data map has no such reference; did you mean 'persons'?"
+        "5: resolvers.crm.ref: the data map has no such reference under refs; did you mean 'persons'?"
     ]
 
 
