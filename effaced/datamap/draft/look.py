@@ -105,10 +105,10 @@ def json_rules(values: list[Any]) -> tuple[dict[str, str], int, bool]:
 
 
 def json_tells(values: list[Any]) -> bool:
-    """Whether something personal stands in these documents; a mere `name` may be anything's."""
-    a_name = BY_WORD["name"].label
+    """Whether something personal stands in these documents; a name or a place may be anything's."""
+    vague = (BY_WORD["name"].label, BY_WORD["place"].label)
     return any(
-        label != a_name or names_person("_".join(part for part in path if part))
+        label not in vague or names_person("_".join(part for part in path if part))
         for document in documents(values)
         for path, label in _personal(document, ())
     )
