@@ -15,6 +15,7 @@ from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
 from effaced.datamap.draft.find_rest import find_rest, nobodys_rules
 from effaced.datamap.draft.find_roles import find_roles
+from effaced.datamap.draft.find_strangers import find_strangers
 from effaced.datamap.draft.guess_columns import Guesser
 from effaced.datamap.draft.names import concept_in, pieces, pointer, system_of
 from effaced.datamap.draft.samples import ROWS, Samples
@@ -69,6 +70,7 @@ def draft_map(
     if by_email:
         sketch = Sketch(schema, people, others, [*pointers, *by_email])
         find_owners(sketch, samples)
+    find_strangers(sketch, samples)
     find_fates(sketch)
     page = _page(sketch, samples, tuple(schemas), elsewhere)
     return Draft(

@@ -105,10 +105,10 @@ def json_rules(values: list[Any]) -> tuple[dict[str, str], int, bool]:
 
 
 def json_tells(values: list[Any]) -> bool:
-    """Whether something personal stands in these documents; a mere `name` may be anything's."""
-    a_name = BY_WORD["name"].label
+    """Whether something personal stands in these documents; a name or a place may be anything's."""
+    vague = (BY_WORD["name"].label, BY_WORD["place"].label)
     return any(
-        label != a_name or names_person("_".join(part for part in path if part))
+        label not in vague or names_person("_".join(part for part in path if part))
         for document in documents(values)
         for path, label in _personal(document, ())
     )
@@ -122,16 +122,21 @@ def _personal(node: Any, path: Path) -> Iterator[tuple[Path, str]]:
                 isinstance(value, list) and any(not isinstance(each, str) for each in value)
             ):
                 yield from _personal(value, inner)
-            elif value is not None and (label := _label(str(key), value)):
+            elif value is not None and (label := _label(inner, value)):
                 yield inner, label
     elif isinstance(node, list):
         for value in node:
             yield from _personal(value, (*path, None))
 
 
-def _label(key: str, value: Any) -> str | None:
+def _label(path: Path, value: Any) -> str | None:
+    """By the key, or by the key and what it stands in: a number in a passport is the passport's."""
     family = "text" if isinstance(value, str) else "number" if isinstance(value, (int, float)) else None
-    concept = concept_of(key, family)
+    keys = [part for part in path if part]
+    concept = concept_of(keys[-1], family)
+    if len(keys) > 1 and not (concept and concept.tells):
+        whole = concept_of("_".join(keys[-2:]), family)
+        concept = whole if whole and whole.tells else concept
     seen = shape([value])
     if seen in _UNMISTAKABLE:
         return BY_WORD[seen].label

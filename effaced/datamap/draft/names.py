@@ -215,6 +215,9 @@ def _concept(name: tuple[str, ...], family: str | None) -> Concept | None:
             continue
         if family == "text" and concept.word == "moment" and phrase in _ALSO_PLACES:
             continue
+        if place == 1 and concept.word == "phone" and name[-1] == "id":
+            # The cell that a call went through.
+            continue
         if (place, len("".join(phrase))) > best:
             best, answer = (place, len("".join(phrase))), concept
     return answer

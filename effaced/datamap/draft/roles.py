@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from effaced.datamap.draft import words
-from effaced.datamap.draft.names import pieces, pointer, singular, table_words
+from effaced.datamap.draft.names import pieces, pointer, singular, spelled, table_words
 from effaced.datamap.draft.sketch import Edge
 
 
@@ -19,7 +19,7 @@ def role(edge: Edge) -> str:
     """owning, receiving, mentioning, making, choosing, or '' for a pointer that only names its table."""
     for column in edge.columns:
         said = pointer(column)
-        stem = said.stem if said else pieces(column)
+        stem = said.stem if said else spelled(column)
         if {"address", "email", "mail"} & set(stem):
             # Mail to somebody is as much theirs as mail from them.
             stem = tuple(word for word in stem if word not in ("to", "from", "cc", "contact"))

@@ -123,8 +123,8 @@ POINTER_BEGINNINGS = _list("id cod codigo codice code kod num numero nro nr fk i
 OWNING_ROLES = _list("""
 owner author sender creator submitter poster uploader writer holder buyer payer subscriber requester
 requestor reporter applicant subject follower voter actor posted written uploaded submitted requested
-authored ordered purchased blocker liker viewer booker autor auteur autore absender expediteur remitente
-mittente afzender nadawca respondent
+authored ordered purchased reported booked filed blocker liker viewer booker autor auteur autore absender
+expediteur remitente mittente afzender nadawca respondent
 """)
 
 # Of these, who set something off: a notification is the one's who gets it.

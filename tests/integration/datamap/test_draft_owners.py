@@ -158,3 +158,32 @@ def test_a_doubtful_pointer_owns_nothing_beside_a_sure_one(company):
     link = told["tables"]["audit_log"]["link"]
     assert (link["on"], link["where"]) == ({"entity_id": "id"}, {"entity": "candidate"})
     assert "keys of employees as well" in review(told["tables"]["audit_log"]["columns"]["actor_id"])
+
+
+def test_a_link_that_leads_to_others_than_the_row_names_is_for_a_person_to_decide(company):
+    tables = (
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name varchar(60))",
+        "CREATE TABLE posts (id integer PRIMARY KEY, author_id integer NOT NULL REFERENCES users, body text)",
+        "CREATE TABLE comments (id integer PRIMARY KEY, post_id integer NOT NULL REFERENCES posts,"
+        " author_id integer NOT NULL REFERENCES users, body text)",
+        "CREATE TABLE drafts (id integer PRIMARY KEY, post_id integer NOT NULL REFERENCES posts,"
+        " author_id integer NOT NULL REFERENCES users, body text)",
+        "INSERT INTO users VALUES (1, 'a@x.example', 'A'), (2, 'b@x.example', 'B')",
+        "INSERT INTO posts VALUES (1, 1, 'x')",
+        "INSERT INTO comments VALUES (1, 1, 2, 'x'), (2, 1, 2, 'y'), (3, 1, 2, 'z')",
+        "INSERT INTO drafts VALUES (1, 1, 1, 'x'), (2, 1, 1, 'y'), (3, 1, 1, 'z')",
+    )
+    told = drafted(company, *tables)
+    assert "would take these rows along" in review(told["tables"]["comments"]["columns"]["post_id"])
+    assert told["tables"]["drafts"]["columns"]["post_id"] == "delete"
+
+
+def test_mail_in_a_queue_is_the_one_s_it_goes_to(company):
+    told = drafted(
+        company,
+        CANDIDATES,
+        *THREE_OF_EACH[:1],
+        "CREATE TABLE email_queue (id integer PRIMARY KEY, to_addr varchar(60), html varchar(200))",
+        "INSERT INTO email_queue VALUES (1, 'a@x.example', '-')",
+    )
+    assert told["tables"]["email_queue"]["link"] == {"to": "candidates", "on": {"to_addr": "email"}}

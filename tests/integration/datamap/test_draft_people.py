@@ -131,3 +131,13 @@ def test_texts_that_are_keys_of_people_point_at_them_whatever_they_are_called(co
     )
     assert told["tables"]["dunning"]["link"] == {"to": "customers", "on": {"acct": "account_no"}}
     assert "only its values say so" in review(told["tables"]["dunning"]["columns"]["acct"])
+
+
+def test_a_number_in_a_passport_is_the_passport_s(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) UNIQUE, name text, kyc json)",
+        """INSERT INTO users VALUES (1, 'a@x.example', 'A', '{"passport": {"number": "X1"}, "no": "7"}')""",
+        ORDERS,
+    )
+    assert told["tables"]["users"]["columns"]["kyc"] == {"json": {"$.passport.number": "delete"}}

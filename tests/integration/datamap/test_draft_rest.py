@@ -35,7 +35,7 @@ def test_people_in_documents_and_lists_are_seen(company):
         "CREATE TABLE settings (id integer PRIMARY KEY, owner_id integer REFERENCES users, conf jsonb)",
         """INSERT INTO settings VALUES (1, NULL, '{"sec_contact": {"email": "pat@x.example"}}')""",
         "CREATE TABLE plans (id integer PRIMARY KEY, features jsonb)",
-        """INSERT INTO plans VALUES (1, '[{"name": "single sign-on"}]')""",
+        """INSERT INTO plans VALUES (1, '[{"name": "single sign-on"}, {"coordinates": [13.4, 52.5]}]')""",
     )
     assert "allowed looks personal" in told["review"]["flags"]
     assert told["not_personal"] == ["plans"]

@@ -61,6 +61,8 @@ def test_the_schema_and_wrappings_do_not_count() -> None:
         ("ph_h", "text", "phone"),
         ("pcode", "text", "postcode"),
         ("rcpt_no", "text", "number"),
+        ("cell_no", "text", "phone"),
+        ("cell_id", "text", None),
         ("created_by", "text", "maker"),
         ("vehicle_reg", "text", "vehicle"),
         ("email_verified", "true or false", "state"),
