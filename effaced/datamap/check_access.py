@@ -50,7 +50,8 @@ def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: Data
 
 def _out_of_sight(connection: Connection, data_map: DataMap) -> Iterator[Finding]:
     line = data_map.tables_line
-    for name in catalog_access.unknown_schemas(connection, data_map.schemas):
+    named = data_map.schemas
+    for name in catalog_access.unknown_schemas(connection, named) if named else ():
         yield data_map.subject_line, f"schemas: the database has no schema '{name}'"
     for schema, name in catalog_access.covered(connection):
         if not name.startswith(OWN_PREFIX):
@@ -59,7 +60,7 @@ def _out_of_sight(connection: Connection, data_map: DataMap) -> Iterator[Finding
                 f"{schema}.{name}: another table of this name comes before it on the search path, so that it"
                 f" can't be declared; take {schema} off the search path and name it under schemas",
             )
-    for name in catalog_access.ambiguous(connection, data_map.schemas):
+    for name in catalog_access.ambiguous(connection, named) if named else ():
         yield line, f"{name}: there are two tables that a map would call so; rename the one with the dot"
 
 

@@ -68,12 +68,14 @@ def in_the_middle(shop: Shop) -> list[Any]:
 
 class TestTime:
     def test_a_statement_that_takes_too_long_is_ended_and_undone(self, shop: Shop):
-        anna = shop.person()
+        # Where the machine is slow, a second may not be enough to make the ledger.
+        erase(shop.resolver(), shop.person())
+        anna, before = shop.person(), shop.calls()
         slow(shop)
         with pytest.raises(CallTimeout):
             erase(shop.resolver(timeout=1), anna)
         assert [len(shop.rows(f"SELECT 1 FROM {table}")) for table in ("users", "orders")] == [1, 1]
-        assert shop.calls() == []
+        assert shop.calls() == before
 
     def test_the_same_call_does_it_once_it_can(self, shop: Shop):
         anna, key, resolver = shop.person(), new_id(), shop.resolver(timeout=1)
