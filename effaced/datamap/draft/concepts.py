@@ -45,28 +45,28 @@ CONCEPTS: tuple[Concept, ...] = (
     _row("email", "e-mail address", """
         email, e mail, mail address, email address, courriel, correo, correo electronico, mailadresse,
         emailadresse, mail adresse, e mail adresse, indirizzo email, adres email, emailadres, posta
-        elettronica; mail
+        elettronica; mail, emailadr
         """, TEXT),
     _row("phone", "phone number", """
         phone, phone number, phone no, telephone, mobile number, cell phone, fax, msisdn, telefon,
         telefonnummer, handy, handynummer, mobilnummer, telefono, telefoon, telefoonnummer, numer telefonu,
         cellulare, telefone, komorka; mobile, cell, tel, mobil, movil, portable, tel nr, tel no, mob no,
-        whatsapp, gsm, recapito, celular
+        mobnr, telnr, gsm nr, whatsapp, gsm, recapito, celular
         """),
     _row("first_name", "first name", """
         first name, firstname, given name, forename, middle name, vorname, prenom, imie, voornaam; fname,
-        initials, rufname, primer nombre, nombre de pila, imiona
+        vname, roepnaam, voorl, initials, rufname, primer nombre, nombre de pila, imiona
         """, TEXT),
     _row("last_name", "last name", """
         last name, lastname, surname, family name, maiden name, nachname, familienname, geburtsname,
-        apellido, apellidos, cognome, nazwisko, achternaam, sobrenome, nom de famille; lname, zuname,
-        apelido
+        apellido, apellidos, cognome, nazwisko, achternaam, sobrenome, nom de famille; lname, nname, anaam,
+        tussenv, tussenvoegsel, zuname, apelido
         """, TEXT),
     _row("full_name", "a person's name", """
         full name, fullname, real name, nombre completo, nom complet, nome completo, imie i nazwisko;
         recipient, addressee, empfaenger, contact name, contact person, persona contacto, ansprechpartner,
         holder, titulaire, titular, intestatario, legal name, preferred name, billed to, bill to, ship to,
-        sold to, deliver to, beneficiary, pickup name
+        sold to, deliver to, ten name van, tnv, beneficiary, pickup name
         """, TEXT),
     # Anybody's or anything's: the table says which.
     _row("name", "a name", """;
@@ -92,16 +92,16 @@ CONCEPTS: tuple[Concept, ...] = (
         street, street address, house number, postal address, billing address, shipping address, home
         address, strasse, hausnummer, anschrift, wohnort, domicilio, indirizzo, ulica, straat, huisnummer,
         nr domu; address, address line, house no, rue, adresse, calle, direccion, domicile, line 1, line 2,
-        address 1, address 2, zusatz, address line 1, address line 2, str, hausnr, via, adres, endereco,
-        direccion envio
+        address 1, address 2, zusatz, hnr, huisnr, address line 1, address line 2, str, hausnr, via, adres,
+        endereco, direccion envio
         """, frozenset({"json", "text"})),
     _row("city", "town", """;
         city, town, ort, stadt, ville, ciudad, locality, poblacion, municipio, citta, comune, miasto,
-        miejscowosc, plaats, woonplaats, cidade, localidad
+        miejscowosc, plaats, woonplaats, wplaats, cidade, localidad
         """, TEXT),
     _row("postcode", "postcode", """;
-        zip, zip code, zipcode, postal code, postcode, plz, postleitzahl, code postal, codigo postal, cod
-        postal, cp, kod pocztowy, cep
+        zip, pcode, zip code, zipcode, postal code, postcode, plz, postleitzahl, code postal, codigo postal,
+        cod postal, cp, kod pocztowy, cep
         """),
     _row("country", "country", """;
         country, country code, land, pays, pais, region, province, county, bundesland, provincia, kraj,
@@ -118,7 +118,7 @@ CONCEPTS: tuple[Concept, ...] = (
     _row("bank", "bank or card details", """
         iban, card number, bank account, account holder, kontonummer, kontoinhaber, cardholder, cuenta
         bancaria, numer konta, rekeningnummer, conto corrente; bic, account number, konto nr, sort code,
-        last4, card last4, last 4, pan, routing number, blz, masked card, card holder
+        last4, card last4, last 4, pan, routing number, blz, masked card, card holder, ktoinh
         """),
     _row("number_of_person", "official number of a person", """
         ssn, social security number, national id, passport number, passport no, nino, tax id, steuernummer,
@@ -126,9 +126,14 @@ CONCEPTS: tuple[Concept, ...] = (
         numero securite sociale, national insurance no, national insurance number, passport; tax number, tax
         no, sv nummer, steuer id, nif, nie, insurance number, insurance no, versicherten nr, kvnr, driver
         license, driving licence, driver licence, licence number, nhs number, personalausweis,
-        ausweisnummer, license plate, car plate, number plate, kennzeichen, vat id, ust id, svnr, id number,
+        ausweisnummer, license plate, car plate, number plate, kennzeichen, svnr, id number,
         id document number, document number, document no, id doc no, doc no, matriculation no, matriculation
         number, matrikelnummer
+        """),
+    # A trader's, and so hardly ever a person's alone.
+    _row("vat", "VAT or company number", """;
+        vat id, vat number, vat no, ust id, ustid, btw nummer, btw nr, partita iva, company number, company
+        no, handelsregisternummer, siret, siren
         """),
     _row("secret", "password or secret", """
         password, passwd, password hash, passwort, kennwort, contrasena, mot de passe, reset token, access
@@ -150,12 +155,15 @@ CONCEPTS: tuple[Concept, ...] = (
     _row("body", "body measures", "; weight, height, groesse, gewicht, taille, poids, peso, altura"),
     _row("belief", "origin, belief or family", """
         religion, konfession, ethnicity, nationality, marital status, familienstand; race, nationalitaet,
-        staatsangehoerigkeit, political party, citizenship, sexual orientation, children, relationship,
-        union, nationalite, nacionalidad, estado civil, situation familiale, nazionalita, parentesco
+        staatsangehoerigkeit, political party, citizenship, sexual orientation, seeking, interested in,
+        konf, immigration status, visa status, visa type, residence permit, migration status, children,
+        relationship, union, nationalite, nacionalidad, estado civil, situation familiale, nazionalita,
+        parentesco
         """),
     _row("income", "income or standing", """
         salary, gehalt; income, wage, credit score, bonitaet, lohn, salaire, salario, grade, stipendio,
-        occupation, job title, beruf, profession, profesion, professione, zawod, beroep
+        occupation, employer, arbeitgeber, employeur, werkgever, job title, beruf, profession, profesion,
+        professione, zawod, beroep
         """),
     _row("photo", "picture", """;
         photo, avatar, picture, foto, bild, signature, profile picture, portrait, image, unterschrift, scan
@@ -172,7 +180,7 @@ CONCEPTS: tuple[Concept, ...] = (
         remarques, summary, instructions, wishes, question, answer, subject line, beschreibung, transcript,
         nachricht, anmerkung, interests, hobbies, subject, details, betreff, reply, excerpt, remarque,
         commentaire, comentario, comentarios, observacion, motivo, nota, opis, uwagi, opmerking,
-        opmerkingen, special requests, caption
+        opmerkingen, notitie, special requests, caption, freitext, verwendungszweck, verwzweck, vermerk
         """, TEXT),
     _row("vehicle", "vehicle", """;
         plate, number plate, licence plate, license plate, reg plate, vehicle reg, reg no, registration plate,
@@ -186,8 +194,8 @@ CONCEPTS: tuple[Concept, ...] = (
         at, on, date, time, datum, fecha, timestamp, created, updated, deleted, modified, since, until,
         from, to, von, bis, am, year, month, expires, last login, last seen, joined, day, uhrzeit, start,
         end, zeit, due, registered, annee, jour, heure, anno, giorno, fec, data, ano, horodatage, issued,
-        expiry, arrival, departure, arrived, opened, hired, check in, check out, termin, llegada, salida,
-        arrivee, ouverture, beginn, ende
+        expiry, dat, valuta, arrival, departure, arrived, opened, hired, check in, check out, termin,
+        llegada, salida, arrivee, ouverture, beginn, ende
         """, frozenset({"date", "date and time", "number", "text", "time"}), tells=False),
     _row("state", "a state or setting", """;
         status, state, type, kind, active, enabled, locale, language, languages, lang, sprache, currency,
@@ -199,9 +207,10 @@ CONCEPTS: tuple[Concept, ...] = (
         cantidad, stato, rodzaj, tipo, theme, department, dept, abteilung
         """, tells=False),
     _row("amount", "an amount", """;
-        amount, total, price, tax, net, gross, discount, balance, credit, points, vat, betrag, summe, preis,
-        netto, brutto, mwst, fee, cost, subtotal, cents, rate, montant, importe, rabatt, limit, steuer,
-        hours, stunden, precio, prix, prezzo, kwota, bedrag, iva, tva
+        rent, deposit, premium, miete, kaution, gebuehr, huur, amount, total, price, tax, net, gross,
+        discount, balance, credit, points, vat, betrag, summe, preis, netto, brutto, mwst, fee, cost,
+        subtotal, cents, rate, montant, importe, rabatt, limit, steuer, hours, stunden, precio, prix,
+        prezzo, kwota, bedrag, iva, tva, btw, ust, excl, incl, excl btw, incl btw
         """, tells=False),
     _row("number", "a number given here", """;
         number, no, nr, invoice number, order number, nummer, numero, sku, ref, reference, barcode, slug,

@@ -7,16 +7,21 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from effaced.datamap.draft.concepts import BY_WORD
 from effaced.datamap.draft.elsewhere import find_elsewhere
+from effaced.datamap.draft.find_by_value import find_by_value
+from effaced.datamap.draft.find_copies import find_copies
 from effaced.datamap.draft.find_emails import find_by_email
 from effaced.datamap.draft.find_fates import can_forget, find_fates
+from effaced.datamap.draft.find_guests import mark_guests
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
 from effaced.datamap.draft.find_rest import find_rest, nobodys_rules
-from effaced.datamap.draft.find_roles import find_roles
+from effaced.datamap.draft.find_roles import find_pairs, find_roles
 from effaced.datamap.draft.find_strangers import find_strangers
 from effaced.datamap.draft.guess_columns import Guesser
+from effaced.datamap.draft.known_names import KnownNames
 from effaced.datamap.draft.names import concept_in, pieces, pointer, system_of
 from effaced.datamap.draft.samples import ROWS, Samples
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
@@ -57,6 +62,8 @@ def draft_map(
         raise ConfigurationError(f"The database has no tables to draft a map from.{more}")
     samples = Samples(connection, schema, sample_rows)
     pointers = find_pointers(schema, samples)
+    pointers += find_pairs(schema, samples)
+    pointers += find_copies(schema, samples, pointers)
     people, others = find_people(schema, samples, pointers, subjects)
     if not people:
         hint = f" Closest: {'; '.join(others)}." if others else ""
@@ -64,6 +71,7 @@ def draft_map(
             f"No table looks like one with a row per person.{hint} Name it with --subject.{more}"
         )
     pointers += find_roles(schema, samples, people, pointers)
+    pointers += find_by_value(schema, samples, pointers)
     sketch = Sketch(schema, people, others, pointers)
     find_owners(sketch, samples)
     by_email = list(find_by_email(schema, samples, people, sketch.links, pointers))
@@ -85,18 +93,18 @@ def draft_map(
 
 
 def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...], elsewhere: list[str]) -> Page:
-    guesser = Guesser(sketch, samples)
+    guesser, names = Guesser(sketch, samples), KnownNames(sketch, samples)
     mentions = {name: found for name in sketch.mentions if (found := _mentions(sketch, name))}
     order = [person.table for person in sketch.people]
     order += [name for name in [*sketch.links, *sketch.sources, *mentions] if name not in order]
     rules: dict[str, Mapping[str, Rule]] = {}
     for name in dict.fromkeys(order):
         if name in sketch.personal:
-            rules[name] = guesser.rules(name)
+            rules[name] = mark_guests(sketch, samples, name, guesser.rules(name))
         else:
             changed = {column for _, cells in mentions[name] for column in cells}
-            rules[name] = nobodys_rules(samples, sketch.schema.tables[name], changed)
-    undecided, not_personal = find_rest(sketch, samples, set(rules))
+            rules[name] = nobodys_rules(sketch, samples, names, sketch.schema.tables[name], changed)
+    undecided, not_personal = find_rest(sketch, samples, names, set(rules))
     return Page(
         sketch,
         schemas,
@@ -120,6 +128,10 @@ def _mentions(sketch: Sketch, name: str) -> list[tuple[Edge, Mapping[str, Rule]]
         if edge.to not in sketch.stays and can_forget(sketch, edge) and not edge.doubt:
             column = next(each for each in edge.columns if table.columns[each].nullable)
             rules[column] = Rule("{anonymise: null}", edge.reason)
+        elif edge.by_email and name not in sketch.records and not edge.doubt:
+            live = table.columns[edge.columns[0]]
+            if yaml := surrogate_for(table, live, BY_WORD["email"]):
+                rules[live.name] = Rule(yaml, edge.reason)
         for column in _copies(sketch, edge) if sketch.person(edge.to) and name not in sketch.records else ():
             live = table.columns[column]
             yaml = surrogate_for(table, live, concept_in(table, live))
@@ -133,13 +145,14 @@ def _mentions(sketch: Sketch, name: str) -> list[tuple[Edge, Mapping[str, Rule]]
 def _copies(sketch: Sketch, edge: Edge) -> list[str]:
     """assignee_name beside assignee_id."""
     said = pointer(edge.columns[0])
-    if said is None or not said.stem:
+    stem = said.stem if said else pieces(edge.columns[0])[:-1] if edge.by_email else ()
+    if not stem:
         return []
     table = sketch.schema.tables[edge.table]
     return [
         column
         for column in telling(table)
-        if column not in edge.columns and pieces(column)[: len(said.stem)] == said.stem
+        if column not in edge.columns and pieces(column)[: len(stem)] == stem
     ]
 
 

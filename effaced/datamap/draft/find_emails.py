@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.find_pointers import SURE, UNLIKELY, comparable
-from effaced.datamap.draft.names import concept_in, is_one_of
+from effaced.datamap.draft.names import concept_in, is_one_of, pieces
 from effaced.datamap.draft.samples import Samples, shape
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
+
+_OTHERS = {
+    *words.OWNING_ROLES, *words.RECEIVING_ROLES, *words.MENTIONING_ROLES, "guest", "friend", "visitor",
+    "spouse",
+}  # fmt: skip
 
 
 def find_by_email(
@@ -28,10 +34,12 @@ def find_by_email(
         needed = all(
             not schema.tables[table.name].columns[name].nullable for edge in own for name in edge.columns
         )
-        if table.name in {each.table for each in people} or (own and needed):
+        # Where the owner is known anyway, an address matters only if it is somebody else's.
+        owned = bool(own) and needed
+        if table.name in {each.table for each in people}:
             continue
         for mine in table.columns.values():
-            if holds_email(samples, table, mine):
+            if holds_email(samples, table, mine) and (not owned or _of_another(mine)):
                 edges = [
                     _email_edge(
                         samples, table, mine, target, other, alone=not own and table.name in pointed_at
@@ -40,9 +48,14 @@ def find_by_email(
                     if target is not table
                     and (comparable(mine, other) or (not own and differ_in_case(mine, other)))
                 ]
-                best = next((edge for edge in edges if edge), None)
+                best = next((edge for edge in edges if edge and not (owned and edge.doubt)), None)
                 if best and not any(_more(samples, table, mine, best, each) for each in unlinkable):
-                    yield best
+                    yield replace(best, only_names=owned)
+
+
+def _of_another(column: LiveColumn) -> bool:
+    """holder_email, to_email: whoever has the row, this may be another."""
+    return any(word in _OTHERS for word in pieces(column.name)[:-1])
 
 
 def _with_own_email(
@@ -93,7 +106,9 @@ def _email_edge(
         return None
     if share is None and not is_one_of(table.name, [*words.ORGANISATIONS, *words.PEOPLE, *words.STAFF]):
         doubt = "there is no row to see whether these are the same addresses"
-        return Edge(table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt)
+        return Edge(
+            table.name, target.name, on, f"an e-mail address, as in {target.name}", doubt=doubt, by_email=True
+        )
     if share is None or not share.found:
         return None
     caveat = ""
@@ -103,7 +118,7 @@ def _email_edge(
             " passed over; see that there is none, or give both columns the same type"
         )
     reason = f"the same e-mail address as in {target.name}, {share}"
-    return Edge(table.name, target.name, on, reason, as_text=as_text, caveat=caveat)
+    return Edge(table.name, target.name, on, reason, as_text=as_text, caveat=caveat, by_email=True)
 
 
 def differ_in_case(one: LiveColumn, other: LiveColumn) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from effaced.datamap.draft import words
 from effaced.datamap.draft.find_owners import ancestors, tells
 from effaced.datamap.draft.find_people import key_of
-from effaced.datamap.draft.names import is_one_of, table_words
+from effaced.datamap.draft.names import concept_in, is_one_of, pieces, table_words
 from effaced.datamap.draft.sketch import Edge, Sketch
+from effaced.datamap.schema import LiveTable
 
 _LAWS = (
-    (words.FINANCIAL, "financial"),
     (words.MEDICAL, "medical"),
+    (words.FINANCIAL, "financial"),
     (words.EMPLOYMENT, "employment"),
 )
 
@@ -47,8 +48,10 @@ def _why(sketch: Sketch, table: str, law: str) -> str:
 
 
 def _records(sketch: Sketch) -> None:
-    for table in sketch.links:
+    for table in [*sketch.links, *sketch.sources]:
         law = next((law for known, law in _LAWS if is_one_of(table, known)), None)
+        if law is None and _is_taxed(sketch.schema.tables[table]):
+            law = "financial"
         letters = any(word in words.LETTERS for word in table_words(table))
         if law is not None and not letters and not is_one_of(table, words.LOGS):
             sketch.records[table] = law
@@ -62,12 +65,30 @@ def _parts(sketch: Sketch) -> Iterator[tuple[str, str]]:
         laws = [sketch.records[edge.to] for edge in edges if edge.to in sketch.records]
         if table not in sketch.records and laws:
             named = is_one_of(table, words.PARTS) and len(table_words(table)) > 1
-            if named or (len(laws) == len(edges) and not tells(sketch.schema.tables[table])):
+            paid = laws[0] == "financial" and _is_dated_amount(sketch.schema.tables[table])
+            if named or paid or (len(laws) == len(edges) and not tells(sketch.schema.tables[table])):
                 yield table, laws[0]
     for table, edges in sketch.sources.items():
         pointing = [sketch.records[edge.table] for edge in edges if edge.table in sketch.records]
         if table not in sketch.records and pointing:
             yield table, pointing[0]
+
+
+def _amounts(table: LiveTable) -> list[str]:
+    found = {column.name: concept_in(table, column) for column in table.columns.values()}
+    return [name for name, concept in found.items() if concept and concept.word == "amount"]
+
+
+def _is_taxed(table: LiveTable) -> bool:
+    """Amounts with their tax are an invoice's, whatever it is called."""
+    amounts = _amounts(table)
+    taxes = [name for name in amounts if set(pieces(name)) & set(words.TAXES)]
+    return bool(taxes) and len(amounts) > len(taxes) and _is_dated_amount(table)
+
+
+def _is_dated_amount(table: LiveTable) -> bool:
+    dated = any(column.family in ("date", "date and time") for column in table.columns.values())
+    return dated and bool(_amounts(table))
 
 
 def _needs(sketch: Sketch) -> Iterator[tuple[str, str]]:
@@ -81,6 +102,9 @@ def _needs(sketch: Sketch) -> Iterator[tuple[str, str]]:
                 yield target, f"{edge.table}.{edge.columns[0]} points at them and stays"
     for edges in sketch.mentions.values():
         for edge in edges:
+            if edge.by_email:
+                # An address is changed where it stands.
+                continue
             sure = edge.foreign_key or not edge.doubt or edge.table in sketch.records
             if sure and not can_forget(sketch, edge):
                 why = "is part of a record" if edge.table in sketch.records else "can't be NULL"

@@ -10,9 +10,10 @@ from effaced.datamap.draft.names import (
     head,
     is_one_of,
     names_person,
+    pieces,
     table_words,
 )
-from effaced.datamap.draft.roles import acts, role
+from effaced.datamap.draft.roles import acts, does_something, is_staff, names_target, role
 from effaced.datamap.draft.samples import Samples
 from effaced.datamap.draft.sketch import Edge, Sketch, Way
 from effaced.datamap.schema import LiveTable
@@ -61,8 +62,14 @@ def find_owners(sketch: Sketch, samples: Samples) -> None:
     _trees(sketch, every, samples)
     taken = {edge for found in [*sketch.links.values(), *sketch.sources.values()] for edge in found}
     for edge in every:
-        if edge.to in sketch.personal and edge not in taken:
+        if edge.to in sketch.personal and edge not in taken and not _keeps_alive(sketch, edge):
             _add(sketch.mentions, edge.table, edge)
+
+
+def _keeps_alive(sketch: Sketch, edge: Edge) -> bool:
+    """What is only pointed at stays while a foreign key of nobody's row does: a shop's own address."""
+    only_pointed_at = edge.to in sketch.sources and edge.to not in sketch.links
+    return edge.foreign_key and only_pointed_at and edge.table not in sketch.personal
 
 
 def _add(places: dict[str, list[Edge]], table: str, edge: Edge) -> None:
@@ -79,51 +86,60 @@ def _way(
     samples: Samples,
 ) -> Way:
     """What the pointer means for the row that has it."""
-    person = sketch.person(edge.to)
-    if edge.table == edge.to or sketch.person(edge.table) or edge.table in shared.tables:
-        return Way.MENTIONS
-    said = role(edge)
-    if edge.to not in shared.selves or edge.table in shared.selves:
-        sources = sketch.sources.get(edge.to, ())
-        if edge in sources or (sources and _is_home(sketch.schema.tables[edge.to])):
-            return Way.FROM
-        # An order's latest invoice belongs to the order, not the order to it.
-        return Way.MENTIONS if said == "choosing" or edge.table in ancestors(sketch, edge.to) else Way.OWNS
-    staff = person is not None and person.staff
-    if (
-        said == "mentioning"
-        and not staff
-        and set(edge.columns) < set(key_of(sketch.schema.tables[edge.table]))
-    ):
-        # Who follows, blocks or names somebody: the row says no more than that, so it goes with either.
-        return Way.OWNS
-    if said in ("mentioning", "choosing"):
-        return Way.MENTIONS
-    if edge.where:
-        # A row whose owner is one of the staff is no customer's.
-        return Way.OWNS
-    if staff and edge.table in of_customers:
-        return Way.MENTIONS
-    if (
-        staff
-        and sketch.nullable(edge)
-        and not tells(sketch.schema.tables[edge.table])
-        and head(edge.to) not in table_words(edge.table)
-    ):
-        # A tour can do without its driver, the driver's documents can't.
+    table = sketch.schema.tables[edge.table]
+    if edge.only_names or edge.table == edge.to or sketch.person(edge.table) or edge.table in shared.tables:
         return Way.MENTIONS
     rivals = [each for each in known[edge.table] if each != edge]
+    to_people = [each for each in rivals if each.to in shared.selves]
+    owners = [each for each in to_people if role(each) in ("", "owning") and not acts(each)]
+    if edge.to not in shared.selves or edge.table in shared.selves:
+        if edge.to in shared.selves and set(edge.columns) != set(key_of(table)):
+            return Way.MENTIONS  # a student's tutor
+        return _way_to_thing(sketch, edge, owned=bool(owners))
+    person = sketch.person(edge.to)
+    if is_staff(edge.to) or (person is not None and person.staff):
+        others = any(not is_staff(each.to) for each in owners)
+        if _only_works(sketch, edge) or (not edge.where and (others or edge.table in of_customers)):
+            return Way.MENTIONS
+    elif role(edge) == "mentioning" and set(edge.columns) < set(key_of(table)):
+        # Who follows, blocks or names somebody: the row says no more than that, so it goes with either.
+        return Way.OWNS
     if edge.also and any(each.to == edge.to and not each.doubt for each in rivals):
         return Way.MENTIONS
-    to_people = [each for each in rivals if each.to in shared.selves]
-    owned = any(role(each) in ("", "owning") and not acts(each) for each in to_people)
     if acts(edge) and any(role(each) == "receiving" for each in to_people):
         return Way.MENTIONS
+    return _way_to_person(sketch, edge, rivals, owners, shared, samples)
+
+
+def _way_to_thing(sketch: Sketch, edge: Edge, *, owned: bool) -> Way:
+    sources = sketch.sources.get(edge.to, ())
+    if edge in sources or (sources and _is_home(sketch.schema.tables[edge.to])):
+        return Way.FROM
+    if owned and is_one_of(edge.table, words.FINANCIAL) and not is_one_of(edge.to, words.FINANCIAL):
+        # A booking is the customer's, and not that of whoever offers what is booked.
+        return Way.MENTIONS
+    # An order's latest invoice belongs to the order, not the order to it.
+    chosen = role(edge) == "choosing" or edge.table in ancestors(sketch, edge.to)
+    return Way.MENTIONS if chosen else Way.OWNS
+
+
+def _way_to_person(
+    sketch: Sketch, edge: Edge, rivals: list[Edge], owners: list[Edge], shared: Shared, samples: Samples
+) -> Way:
+    said = role(edge)
+    if edge.where and said not in ("mentioning", "choosing"):
+        # Owner, profile, subject: the pair says whose this very row is.
+        return Way.OWNS
+    about = any(role(each) == "" for each in owners)
+    if said in ("mentioning", "choosing") or (about and said == "owning" and does_something(edge)):
+        return Way.MENTIONS
     if said == "receiving":
-        return Way.MENTIONS if owned else Way.OWNS
-    if said == "making":
+        return Way.MENTIONS if owners else Way.OWNS
+    if said == "acting" and any(each.to in shared.led for each in rivals):
+        return Way.MENTIONS
+    if said in ("making", "acting"):
         of_all = any(each.to in shared.tables and _is_filled(sketch, each, samples) for each in rivals)
-        return Way.MENTIONS if owned or of_all or not tells(sketch.schema.tables[edge.table]) else Way.OWNS
+        return Way.MENTIONS if owners or of_all or not tells(sketch.schema.tables[edge.table]) else Way.OWNS
     return Way.OWNS
 
 
@@ -132,6 +148,28 @@ def _is_filled(sketch: Sketch, edge: Edge, samples: Samples) -> bool:
     rows = samples.rows(edge.table)
     return not sketch.nullable(edge) or (
         bool(rows) and all(row.get(name) is not None for row in rows for name in edge.columns)
+    )
+
+
+def _only_works(sketch: Sketch, edge: Edge) -> bool:
+    """Who inspects a flat or checks a ticket has to do with it; it is not theirs."""
+    said = role(edge)
+    if said == "acting" or (said == "" and not edge.where and not names_target(edge)):
+        return True
+    # A tour can do without its driver, the driver's documents can't.
+    needless = sketch.nullable(edge) and not tells(sketch.schema.tables[edge.table]) and not edge.where
+    needless = needless and head(edge.to) not in table_words(edge.table)
+    return needless or _of_others(sketch, edge)
+
+
+def _of_others(sketch: Sketch, edge: Edge) -> bool:
+    """Whether the row names somebody who does not work here: patient_name beside the doctor's number."""
+    table = sketch.schema.tables[edge.table]
+    return any(
+        is_one_of(word, words.PEOPLE)
+        for column in telling(table)
+        if column not in edge.columns
+        for word in pieces(column)[:-1]
     )
 
 
@@ -180,8 +218,14 @@ def is_private(table: LiveTable) -> bool:
 def _is_home(table: LiveTable) -> bool:
     """An address; what has a name besides may be a place that nobody lives in."""
     found = _words_of(table)
+    key = {each.word for name in key_of(table) if (each := concept_in(table, table.columns[name]))}
+    if key & {"city", "postcode", "country"}:
+        # A list of postcodes is everybody's.
+        return False
     named = (
-        "name" in found and not is_one_of(table.name, words.ADDRESSES) and not telling(table, but="street")
+        "name" in found
+        and not is_one_of(table.name, words.ADDRESSES)
+        and (is_one_of(table.name, words.ORGANISATIONS) or not telling(table, but="street"))
     )
     return len(found & _AT_HOME) >= 2 and not named
 
@@ -198,7 +242,17 @@ def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared:
     own = [each for each in known[edge.to] if sketch.person(each.to) and role(each) in ("", "owning")]
     if (edge.to in shared.tables and not _is_home(sketch.schema.tables[edge.to])) or own:
         return False
-    return is_private(sketch.schema.tables[edge.to])
+    target = sketch.schema.tables[edge.to]
+    # What people's rows point at beside the people may be anybody: an insurer, a plumber, a landlord.
+    return is_private(target) if edge.table in shared.selves else _is_kept_by_one(target)
+
+
+def _is_kept_by_one(table: LiveTable) -> bool:
+    """An address, a file, bank details: what has no life of its own."""
+    if is_one_of(table.name, words.FILES):
+        return True
+    named = {"name", "full_name", "email"} & _words_of(table)
+    return _is_home(table) or ("bank" in _words_of(table) and not named)
 
 
 def _is_common(sketch: Sketch, edge: Edge, samples: Samples) -> bool:

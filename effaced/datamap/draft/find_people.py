@@ -8,8 +8,8 @@ from itertools import product
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD
-from effaced.datamap.draft.names import concept_in, head, is_one_of, singular, table_words
-from effaced.datamap.draft.roles import role
+from effaced.datamap.draft.names import concept_in, head, is_one_of, pieces, singular, table_words
+from effaced.datamap.draft.roles import is_staff, role
 from effaced.datamap.draft.samples import Samples, shape
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.key import KEY_FAMILIES
@@ -104,14 +104,16 @@ def find_people(
         chosen = [
             each
             for each in likely
-            if not _belongs_to_another(each, likely, edges) and not _are_others(samples, each, likely)
+            if not _belongs_to_another(each, likely, edges)
+            and not _are_others(samples, each, likely)
+            and not _hangs_below(each, likely, edges)
         ]
     people = [
         Person(
             each.table.name,
             _kind(each.table.name),
             each.key,
-            is_one_of(each.table.name, words.STAFF),
+            is_staff(each.table.name),
             "named with --subject" if named else each.figures,
         )
         for each in chosen
@@ -150,7 +152,11 @@ def _candidate(samples: Samples, table: LiveTable, edges: list[Edge]) -> Candida
 
 def _concepts(samples: Samples, table: LiveTable) -> Iterator[tuple[str, str]]:
     """What the columns say about somebody: by their names, or by e-mail addresses in them."""
+    named = _named(table.name) > 0
     for column in table.columns.values():
+        if not named and set(pieces(column.name)[:1]) & set(words.CONTACTS):
+            # Who has a contact person is none.
+            continue
         concept = concept_in(table, column)
         if concept is None and column.family == "text":
             seen = shape(samples.values(table.name, column.name))
@@ -217,14 +223,44 @@ def _belongs_to_another(one: Candidate, likely: list[Candidate], edges: list[Edg
         other = next((each for each in likely if each.table.name == edge.to), None)
         if edge.table != one.table.name or other is None or other is one or edge.doubt:
             continue
+        if edge.where:
+            # A login whose profile is a tenant or an agent.
+            if role(edge) == "" and other.pointing > one.pointing:
+                return True
+            continue
         columns = one.table.columns
         needed = one.perhaps or not any(columns[name].nullable for name in edge.columns)
         # Patients need a doctor, and are not the doctor's.
-        led_by_staff = is_one_of(edge.to, words.STAFF) and not is_one_of(one.table.name, words.STAFF)
+        led_by_staff = is_staff(edge.to) and not is_staff(one.table.name)
         if needed and role(edge) in ("", "owning") and not led_by_staff:
             return True
         if one.table.determines(edge.columns) and other.score >= one.score:
             return True
+    return False
+
+
+def _hangs_below(one: Candidate, likely: list[Candidate], edges: list[Edge]) -> bool:
+    """An attendee of a booking: nothing points at them, and what they are part of is another's."""
+    if one.pointing:
+        return False
+    columns = one.table.columns
+    seen = {one.table.name}
+    ahead = {
+        edge.to
+        for edge in edges
+        if edge.table == one.table.name
+        and not edge.where
+        and role(edge) in ("", "owning")
+        and not any(columns[name].nullable for name in edge.columns)
+    }
+    better = {each.table.name for each in likely if each.score > one.score and not is_staff(each.table.name)}
+    while ahead - seen:
+        if ahead & better:
+            return True
+        seen |= ahead
+        # Whoever belongs to an organisation is not its owner's.
+        ahead = {name for name in ahead if not is_one_of(name, words.ORGANISATIONS)}
+        ahead = {edge.to for edge in edges if edge.table in ahead and role(edge) in ("", "owning")}
     return False
 
 
@@ -241,6 +277,8 @@ def key_of(table: LiveTable) -> tuple[str, ...]:
 
 
 def _kind(table: str) -> str:
+    if is_staff(table) and not is_one_of(table, words.STAFF):
+        return "_".join(table_words(table))
     return singular(head(table)) or "person"
 
 

@@ -9,7 +9,9 @@ from functools import cache
 from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.names import concept_in, pieces, pointer, singular, spelled, system_of, table_words
+from effaced.datamap.draft.repeats import repeated
 from effaced.datamap.draft.samples import Samples, Share
+from effaced.datamap.draft.shortened import SHORT
 from effaced.datamap.draft.sketch import Edge
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
 
@@ -56,9 +58,11 @@ def _by_key(
     said = pointer(column.name)
     if said and (own_key or len(called_so) > 1):
         # Rows with the same key extend each other; the one called after the key was there first.
-        called_so = [pair for pair in called_so if _alike(said.stem, table_words(pair[0].name))]
+        named = [pair for pair in called_so if _alike(said.stem, table_words(pair[0].name))]
+        rivals = [*called_so, (table, column.name)] if own_key else called_so
         own_key = _alike(said.stem, table_words(table.name))
-    if own_key or len(called_so) != 1:
+        called_so = named or repeated(samples, rivals, SURE)
+    if own_key or len(called_so) != 1 or called_so[0][0] is table:
         return None
     [(target, name)] = called_so
     concept = concept_in(target, target.columns[name])
@@ -281,7 +285,7 @@ def _alike(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
 @cache
 def _same_word(one: str, other: str) -> bool:
     """Equal, shortened, or a German plural of each other."""
-    one, other = words.SHORT.get(one, one), words.SHORT.get(other, other)
+    one, other = SHORT.get(one, one), SHORT.get(other, other)
     short, long = sorted((one, other), key=len)
     return one == other or (len(short) >= 4 and long.removeprefix(short) in ("n", "en", "e", "er"))
 

@@ -10,10 +10,12 @@ from effaced.datamap.draft.find_emails import differ_in_case, holds_email
 from effaced.datamap.draft.find_owners import telling
 from effaced.datamap.draft.find_pointers import SURE
 from effaced.datamap.draft.find_roles import owner_pairs
+from effaced.datamap.draft.known_names import KnownNames
 from effaced.datamap.draft.look import json_tells, look_at
 from effaced.datamap.draft.names import concept_of, is_one_of
-from effaced.datamap.draft.samples import Samples, Share, mentions_email, shape
+from effaced.datamap.draft.samples import Samples, Share, mentions_email
 from effaced.datamap.draft.sketch import Edge, Rule, Sketch
+from effaced.datamap.draft.suspect import by_phone, has_shape, names_somebody, why_unclear
 from effaced.datamap.schema import LiveColumn, LiveTable
 
 _SOME = 3
@@ -21,19 +23,22 @@ _OF_OFFICES = {BY_WORD["street"].label, BY_WORD["phone"].label}
 _IN_LISTS = {"email", "phone", "full_name", "first_name", "last_name", "login", "ip"}
 
 
-def find_rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dict[str, str], dict[str, str]]:
+def find_rest(
+    sketch: Sketch, samples: Samples, names: KnownNames, declared: set[str]
+) -> tuple[dict[str, str], dict[str, str]]:
     """The tables that no way leads to: what speaks against calling them not personal, or a remark."""
     undecided, not_personal = {}, {}
     hanging = _hanging(sketch, samples)
     for name, table in sketch.schema.tables.items():
         if name in declared:
             continue
-        found = [] if name.lower() in words.MACHINERY else looks_personal(samples, table)
+        machinery = name.lower() in words.MACHINERY
+        found = [] if machinery else looks_personal(sketch, samples, table)
+        held = {} if machinery else names.held_by(table)
         pointing = sketch.mentions.get(name, [])
         doubtful = [edge for edge in pointing if edge.doubt]
-        if found:
-            said = f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"
-            undecided[name] = f"{said}; {_way_out(sketch, samples, table)}"
+        if found or held:
+            undecided[name] = f"{_said(found, held)}; {_way_out(sketch, samples, table)}"
         elif (pair := next(owner_pairs(table), None)) and not samples.values(name, pair[0].name):
             undecided[name] = (
                 f"{pair[0].name} and {pair[1].name} may point at people, but no row tells; link those that do"
@@ -48,6 +53,8 @@ def find_rest(sketch: Sketch, samples: Samples, declared: set[str]) -> tuple[dic
                 f"{edge.columns[0]} points at {edge.to}, where people's rows lead as well; if these are about"
                 f" the same people, link it: {{to: {edge.to}, on: {{{edge.columns[0]}: {edge.on[0][1]}}}}}"
             )
+        elif not machinery and (why := why_unclear(samples, table)):
+            undecided[name] = why
         elif pointing:
             places = ", ".join(dict.fromkeys(f"{edge.columns[0]} at {edge.to}" for edge in pointing))
             not_personal[name] = f"points with {places}, whose row stays without a name"
@@ -72,9 +79,12 @@ def _hanging(sketch: Sketch, samples: Samples) -> dict[str, Edge]:
     return found
 
 
-def nobodys_rules(samples: Samples, table: LiveTable, changed: set[str]) -> dict[str, Rule]:
+def nobodys_rules(
+    sketch: Sketch, samples: Samples, names: KnownNames, table: LiveTable, changed: set[str]
+) -> dict[str, Rule]:
     """Of a table whose rows only name people. `changed`: what is dealt with where they are named."""
-    suspect = set(looks_personal(samples, table)) - changed
+    pointing = {own for edge in sketch.mentions.get(table.name, ()) for own in edge.columns}
+    suspect = set(looks_personal(sketch, samples, table)) - changed - pointing
     if is_one_of(table.name, words.ORGANISATIONS):
         # Where an office is, and its telephone.
         suspect -= {name for name, label in telling(table).items() if label in _OF_OFFICES}
@@ -86,15 +96,27 @@ def nobodys_rules(samples: Samples, table: LiveTable, changed: set[str]) -> dict
     for name in suspect:
         look = look_at(samples, table, table.columns[name], of_person=False)
         rules[name] = Rule("not_personal", look.reason if look.concept else "people in it", doubt)
+    for name, whose in names.held_by(table).items():
+        if name not in suspect | changed | pointing:
+            rules[name] = Rule("not_personal", f"it holds names that are also in {whose}", doubt)
     return rules
 
 
-def looks_personal(samples: Samples, table: LiveTable) -> list[str]:
+def _said(found: list[str], held: dict[str, str]) -> str:
+    parts = [f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"] if found else []
+    more = {name: whose for name, whose in held.items() if name not in found}
+    return ", ".join(
+        [*parts, *(f"{name} holds names that are also in {whose}" for name, whose in more.items())]
+    )
+
+
+def looks_personal(sketch: Sketch, samples: Samples, table: LiveTable) -> list[str]:
     """By names, or by values of an unmistakable form."""
     seen = [
         column.name
         for column in table.columns.values()
         if _shows_people(column, table, samples.values(table.name, column.name))
+        or names_somebody(sketch, table, column)
     ]
     return list(dict.fromkeys([*telling(table), *seen]))
 
@@ -102,7 +124,7 @@ def looks_personal(samples: Samples, table: LiveTable) -> list[str]:
 def _shows_people(column: LiveColumn, table: LiveTable, values: list[object]) -> bool:
     match column.family:
         case "text":
-            return shape(values) is not None or mentions_email(values)
+            return has_shape(table, column, values) or mentions_email(values) or json_tells(values)
         case "json":
             return json_tells(values)
         case "array":
@@ -135,6 +157,8 @@ def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
             f"{mine.name} may be the address of one of {target.name}, but no link can go by"
             f" {target.name}.{other.name} unless it is unique"
         )
+    if said := by_phone(sketch, samples, table):
+        return said
     if any(concept == "browser or device" for concept in telling(table).values()):
         return "not_personal if its rows are gone after some days anyway, else say whose they are"
     return "say whose rows they are, or that they are nobody's"

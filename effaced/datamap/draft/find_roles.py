@@ -11,10 +11,12 @@ from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.find_pointers import SURE, comparable, judged
 from effaced.datamap.draft.names import (
+    Pointer,
     is_one_of,
     pieces,
     pointer,
     singular,
+    spelled,
     system_of,
     table_words,
 )
@@ -32,8 +34,6 @@ def find_roles(
     bound = {(edge.table, name) for edge in known for name in edge.columns}
     found: list[Edge] = []
     for table in schema.tables.values():
-        pairs = list(_polymorphic(schema, samples, table))
-        found += pairs
         taken = {own.name for _, own, _ in owner_pairs(table)}
         for column in table.columns.values():
             if (table.name, column.name) not in bound and column.name not in taken:
@@ -48,6 +48,8 @@ def _by_role(
     schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
 ) -> Edge | None:
     said = None if system_of(column.name) else pointer(column.name)
+    if said is None and pieces(column.name) in (("uid",), ("userid",)):
+        said = Pointer(("user",), "id")
     if said is None or (table.determines([column.name]) and table.name in {each.table for each in people}):
         return None
     own = key_of(table)
@@ -74,7 +76,8 @@ def _by_role(
         # A text without an ending is more likely a name.
         text_id = role is not None and column.family == "text" and (said.ending or role == "whodunnit")
         if comparable(column, other) or text_id:
-            reason = f"'{role or said.stem[-1]}' names a person"
+            spoken = said.stem[-1] if said.stem[-1] in column.name.lower() else column.name
+            reason = f"'{role or spoken}' names a person"
             edges.append(judged(samples, table, column, target, other, reason, guessed=True))
     sure = [edge for edge in edges if edge and not edge.doubt]
     if len(sure) > 1 and not wanted_staff:
@@ -174,10 +177,11 @@ def _by_ending(
 # --- owner_type and owner_id -------------------------------------------------------------------------
 
 
-def _polymorphic(schema: LiveSchema, samples: Samples, table: LiveTable) -> Iterator[Edge]:
-    for kind, own, django in owner_pairs(table):
-        classes = _content_types(schema, samples) if django else None
-        yield from _by_class(schema, samples, table, kind, own, classes)
+def find_pairs(schema: LiveSchema, samples: Samples) -> Iterator[Edge]:
+    for table in schema.tables.values():
+        for kind, own, django in owner_pairs(table):
+            classes = _content_types(schema, samples) if django else None
+            yield from _by_class(schema, samples, table, kind, own, classes)
 
 
 def owner_pairs(table: LiveTable) -> Iterator[tuple[LiveColumn, LiveColumn, bool]]:
@@ -201,7 +205,7 @@ def _ids_of_class(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield from ((*stem, word) for word in words.IDS_OF_CLASSES)
     elif parts[0] not in words.VAGUE_CLASSES:
         yield from ((word, "id") for word in words.THINGS)
-        yield ("pk",)
+        yield from ((word,) for word in words.ROW_KEYS)
 
 
 def _by_class(
@@ -239,7 +243,7 @@ def _content_types(schema: LiveSchema, samples: Samples) -> dict[Any, str]:
 def _table_of_class(schema: LiveSchema, word: str) -> LiveTable | None:
     """App\\Models\\User, auth.user and Customer all name a table."""
     last = re.split(r"[\\./:]+", word)[-1]
-    wanted = tuple(singular(part) for part in pieces(last))
+    wanted = tuple(singular(part) for part in spelled(last))
     joined = "".join(wanted)
     for table in schema.tables.values():
         found = table_words(table.name)

@@ -16,12 +16,14 @@ from effaced.datamap.draft.sketch import Edge, Sketch
 class Shared:
     """`selves`: tables of people, and those with the same key, such as students who are persons.
 
-    `tables`: whose rows are several people's. `joint`: which join table ties people to what.
+    `tables`: whose rows are several people's. `joint`: which join table ties people to what. `led`: from
+    which tables some way leads to people, at any distance.
     """
 
     selves: frozenset[str]
     tables: frozenset[str]
     joint: Mapping[str, str]
+    led: frozenset[str]
 
 
 def find_shared(sketch: Sketch, known: Mapping[str, list[Edge]]) -> Shared:
@@ -41,7 +43,19 @@ def find_shared(sketch: Sketch, known: Mapping[str, list[Edge]]) -> Shared:
     tables = {name for name in sketch.schema.tables if is_one_of(name, words.ORGANISATIONS)} - joint.keys()
     # What somebody has written is theirs, however many others like it.
     tables |= set(joint.values()) - written
-    return Shared(frozenset(selves), frozenset(tables - selves), joint)
+    return Shared(frozenset(selves), frozenset(tables - selves), joint, frozenset(_led(known, selves)))
+
+
+def _led(known: Mapping[str, list[Edge]], selves: set[str]) -> set[str]:
+    """Tables whose rows belong to somebody, or to rows that do."""
+    found = set(selves)
+    while more := {
+        name
+        for name, edges in known.items()
+        if name not in found and any(each.to in found and role(each) in ("", "owning") for each in edges)
+    }:
+        found |= more
+    return found
 
 
 def _joined(sketch: Sketch, edges: list[Edge], people: set[str]) -> str | None:

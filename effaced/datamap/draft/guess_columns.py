@@ -11,6 +11,7 @@ from effaced.datamap.draft.find_owners import ancestors, is_private, lone_keys, 
 from effaced.datamap.draft.laws import BESIDE_THE_RECORD, ON_THE_RECORD, WHO, retain
 from effaced.datamap.draft.look import Look, json_rules, look_at
 from effaced.datamap.draft.names import is_one_of, pieces, system_of
+from effaced.datamap.draft.of_two import is_of_two, takes_others
 from effaced.datamap.draft.roles import role
 from effaced.datamap.draft.samples import Samples, is_random
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
@@ -72,13 +73,23 @@ class Guesser:
         table = self.sketch.schema.tables[edge.table]
         guess = self._guessed_link(table, table.columns[edge.columns[0]])
         doubts = [guess] if guess else []
-        person = self.sketch.person(edge.to)
+        if takes_others(self.sketch, edge):
+            doubts.append(
+                f"{edge.to} may be several people's, and what the others have put into {edge.table} goes as"
+                " well; if theirs is to stay, take this link away"
+            )
+        ends = (self.sketch.person(each.to) for each in self._links(edge.table))
+        person = next((each for each in ends if each), None)
         if first and person:
             silent = not telling(table)
-            if role(edge) == "making":
+            if role(edge) in ("making", "acting"):
                 doubts.append("who made a row may not be the one it is about; if not, say so under mentions")
             if is_one_of(edge.table, words.LOGS) and "password or secret" not in telling(table).values():
                 doubts.append("rows of a log may be needed as evidence; delete them, or retain with a basis")
+            elif is_one_of(edge.table, words.CASES) and is_of_two(self.sketch, edge.table):
+                doubts.append(
+                    "the other one may need these rows as evidence; delete them, or retain with a basis"
+                )
             elif person.kind in _PATIENTS and silent:
                 doubts.append(f"rows about a {person.kind} may be part of a medical record to be kept by law")
         return "; ".join(doubts)
@@ -150,6 +161,7 @@ class Guesser:
     def _staying(self, table: LiveTable, column: LiveColumn) -> Rule:
         pointed = column.name in self._targets(table.name)
         person = self.sketch.person(table.name)
+        somebody = self.sketch.is_self(table.name)
         if person and column.name in person.key and column.family in ("number", "uuid"):
             return Rule("not_personal", "the row's own key; rows that stay point at it")
         pointer = self._pointer(table, column)
@@ -175,7 +187,7 @@ class Guesser:
             return Rule(retain(table, law, dated=False), look.reason, doubt)
         if look.telling:
             return _fitted(fitting, look.reason)
-        if person and look.concept and look.concept.word == "number":
+        if somebody and look.concept and look.concept.word == "number":
             return Rule(fitting or "not_personal", look.reason, "others may know the person by this number")
         if person and column.family in ("text", "number", "uuid") and table.determines([column.name]):
             doubt = "no two people have the same, so others may know the person by it"
@@ -258,7 +270,7 @@ class Guesser:
         return f"points at {keys[0]}" if keys else look.reason if look.concept else "part of the row"
 
     def _look(self, table: LiveTable, column: LiveColumn) -> Look:
-        of_person = self.sketch.person(table.name) is not None or is_private(table)
+        of_person = self.sketch.is_self(table.name) or is_private(table)
         return look_at(self.samples, table, column, of_person=of_person)
 
     def _is_email(self, table: LiveTable, column: LiveColumn) -> bool:

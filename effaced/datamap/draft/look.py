@@ -66,6 +66,8 @@ def _by_values(column: LiveColumn, values: list[Any]) -> Look:
         return Look(None, False, "yes or no")
     if column.words:
         return Look(None, False, "one of a few fixed words", "what the words are about is unknown")
+    if column.family == "text" and documents(values):
+        return Look(BY_WORD["free_text"], True, f"JSON in a text: {sampled(values)}")
     if column.family == "text" and is_prose(values):
         return Look(BY_WORD["free_text"], True, f"free text: {sampled(values)} like sentences")
     if column.family == "uuid":

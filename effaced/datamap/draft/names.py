@@ -10,6 +10,7 @@ from unicodedata import combining, normalize
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD, CONCEPTS, Concept
+from effaced.datamap.draft.shortened import SHORT
 from effaced.datamap.schema import LiveColumn, LiveTable
 
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
@@ -52,7 +53,7 @@ def spelled(name: str) -> tuple[str, ...]:
 def _spelled_out(word: str) -> str:
     if word in _vocabulary():
         return word
-    return words.SHORT.get(word) or _without_vowels().get(word, word)
+    return SHORT.get(word) or _without_vowels().get(word, word)
 
 
 @cache
@@ -100,6 +101,8 @@ def table_words(name: str) -> tuple[str, ...]:
     while len(found) > 1 and found[0] in words.TABLE_PREFIXES:
         found.pop(0)
     while len(found) > 1 and found[-1] in words.TABLE_SUFFIXES:
+        if found[-1] in words.PERHAPS_PEOPLE and found[-2] not in _singulars((*words.PEOPLE, *words.STAFF)):
+            break  # a customer's profile is a customer; the profile of an app called shop is no shop
         found.pop()
     return tuple(found)
 
@@ -125,6 +128,8 @@ def _singulars(known: tuple[str, ...]) -> frozenset[str]:
 
 def _compound(word: str, known: list[str]) -> bool:
     """German puts words together, and the last of them counts: Sammelrechnung is a Rechnung."""
+    if word in words.CONTACTS or word in words.STRANGERS:
+        return False  # an Ehepartner is no Partner
     return any(word.endswith(each) and len(word) > len(each) + 2 for each in known if len(each) > 5)
 
 
@@ -287,7 +292,7 @@ def names_person(column: str) -> bool:
         *words.OWNING_ROLES,
         *words.MENTIONING_ROLES,
         *words.PERHAPS_PEOPLE,
-        "billing",
-        "shipping",
+        *words.STRANGERS,
+        *words.BEFORE_NAMES,
     }
     return any(singular(word) in people or word in people for word in spelled(column)[:-1])

@@ -70,6 +70,10 @@ class Samples:
         if rows and connection.dialect.name == "postgresql":
             connection.execute(text(f"SET LOCAL statement_timeout = {_TIMEOUT_MS}"))
 
+    @property
+    def looking(self) -> bool:
+        return self._limit > 0
+
     def rows(self, table: str) -> list[Mapping[str, Any]]:
         if table not in self._rows:
             self._rows[table] = self._read(table) if self._limit else []

@@ -37,6 +37,10 @@ class Edge:
     """Other tables that it may as well point at."""
     caveat: str = ""
     """What a person has to see to, sure as it is."""
+    by_email: bool = False
+    """Whether it goes by an e-mail address, which is personal itself."""
+    only_names: bool = False
+    """Whether the row is surely somebody else's."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -89,6 +93,14 @@ class Sketch:
 
     def person(self, table: str) -> Person | None:
         return next((each for each in self.people if each.table == table), None)
+
+    def is_self(self, table: str) -> bool:
+        """Whether a row is a person, or has a person's key for its own: students who are persons."""
+        unique = self.schema.tables[table].determines
+        return self.person(table) is not None or any(
+            self.person(edge.to) is not None and not edge.where and unique(edge.columns)
+            for edge in self.links.get(table, ())
+        )
 
     def nullable(self, edge: Edge) -> bool:
         columns = self.schema.tables[edge.table].columns

@@ -31,7 +31,8 @@ employee staff worker doctor physician nurse teacher driver operator admin admin
 technician therapist personnel colleague trainer lecturer professor instructor mitarbeiter angestellte
 angestellter arzt aerzte lehrer fahrer employe salarie animateur enseignant medecin empleado trabajador
 medico medewerker werknemer docent dipendente dipendenti impiegato pracownik pracownicy lekarz lekarze
-nauczyciel funcionario courier dispatcher recruiter adjuster kurier livreur
+nauczyciel funcionario courier dispatcher recruiter adjuster kurier livreur agent pharmacist dentist
+consultant moderator inspector caseworker receptionist apotheker sachbearbeiter verkaeufer vertreter berater
 """)
 
 # People, if their columns say so too: an account may also be a bank's, a contact somebody's relative.
@@ -42,17 +43,37 @@ account contact profile lead prospect konto kontakt compte cuenta contacto tenan
 # Of these, the ones that are somebody if they have an e-mail address.
 THIRD_PARTIES = _list("contact lead prospect kontakt contacto")
 
+# People whom others have to do with, and who hardly ever ask themselves.
+STRANGERS = _list("""
+landlord guarantor contractor referee witness heir guardian parent relative dependent carer caregiver
+performer artist speaker next_of_kin vermieter buerge bevollmaechtigter ehepartner lebenspartner
+angehoeriger angehoerige proprietaire garant avalista tutor verhuurder
+""")
+
+# billing_name, emergency_name: somebody's.
+BEFORE_NAMES = _list("billing shipping emergency nok kin spouse mother father")
+
+# Lists of those who get nothing: by their hashes they are still somebody.
+REFUSED = _list("""
+ban banned blacklist blacklisted blocklist denylist suppression suppressed unsubscribe unsubscribed optout
+robinson sperrliste
+""")
+
 ADDRESSES = _list("""
 address adresse adressen anschrift direccion domicilio indirizzo indirizzi adres adresy
 """)
 
 ORGANISATIONS = _list("""
-organisation organization org company firm team tenant workspace department branch clinic club group
-supplier vendor partner manufacturer store warehouse business institution agency household channel project
-room board merchant broker insurer restaurant retailer distributor hotel
-school shop site venue sede depot facility building office station firma abteilung filiale
-lieferant gruppe verein praxis societe entreprise fournisseur equipe groupe empresa proveedor equipo grupo
+organizer organiser promoter insurer insurance merchant publisher versicherer versicherung organisation
+organization org company firm team tenant workspace department branch clinic club group supplier vendor
+partner manufacturer store warehouse business institution agency household channel project room board broker
+restaurant retailer distributor hotel school shop site venue sede depot facility building office station
+firma abteilung filiale lieferant gruppe verein praxis societe entreprise fournisseur equipe groupe empresa
+proveedor equipo grupo
 """)
+
+# In front of a column's name: the row is an organisation's, or somebody else's, and this is whom to ask for.
+CONTACTS = _list("contact kontakt ansprechpartner ansprechp contacto contatto")
 
 # What stands before or after the word that counts: tbl_customer, app_user, customer_master, kunden_stamm.
 TABLE_PREFIXES = _list("tbl tab t app auth core my sys crm dbo ref old new legacy wp tb mst")
@@ -65,11 +86,14 @@ PROGRAMS = _list("oauth oauth2 oidc api http service app mqtt sso saml bot devic
 FINANCIAL = _list("""
 invoice payment order contract refund transaction booking receipt charge payout sale purchase reservation
 shipment delivery return bill credit_note ledger quote rental policy rechnung rechnungen zahlung zahlungen
-bestellung bestellungen auftrag auftraege vertrag vertraege buchung buchungen lieferung lieferungen
-gutschrift gutschriften mahnung mahnungen angebot facture paiement commande contrat cotisation factura pago
-pedido contrato venta fattura fatture pagamento ordine ordini contratto factuur facturen betaling bestelling
-faktura faktury platnosc zamowienie zamowienia umowa umowy fatura
+bestellung bestellungen auftrag auftraege vertrag vertraege buchung buchungen lieferung lieferungen lease
+tenancy agreement mietvertrag mietvertraege gutschrift gutschriften mahnung mahnungen angebot facture
+paiement commande contrat cotisation factura pago pedido contrato venta fattura fatture pagamento ordine
+ordini contratto factuur facturen betaling bestelling faktura faktury platnosc zamowienie zamowienia umowa
+umowy fatura
 """)
+
+TAXES = _list("tax vat mwst ust umsatzsteuer mehrwertsteuer steuer btw iva tva podatek")
 
 # Of these, the ones that have to say to whom they went.
 INVOICES = _list("""
@@ -92,7 +116,20 @@ item line position detail entry row posten positionen zeile ligne linea riga poz
 """)
 
 LOGS = _list("""
-log audit history event activity trail journal protokoll historie journal version revision
+log audit aud history event activity trail journal protokoll historie journal version revision logboek logbuch
+aenderung aenderungen aend wijziging
+""")
+
+# At the end or the beginning of a table's name: it keeps what was in another.
+COPIES = _list("""
+aud audit history hist log archive archived version revision backup bak old copy snapshot shadow deleted
+historie archiv kopie historical
+""")
+
+# What one has to say about another: who is accused may not simply take it away.
+CASES = _list("""
+complaint dispute incident abuse violation sanction warning moderation_action grievance beschwerde
+beschwerden plainte queja klacht report
 """)
 
 # What is sent like letters: an e-mail's delivery is no delivery of goods.
@@ -123,8 +160,9 @@ POINTER_BEGINNINGS = _list("id cod codigo codice code kod num numero nro nr fk i
 OWNING_ROLES = _list("""
 owner author sender creator submitter poster uploader writer holder buyer payer subscriber requester
 requestor reporter applicant subject follower voter actor posted written uploaded submitted requested
-authored ordered purchased reported booked filed blocker liker viewer booker autor auteur autore absender
-expediteur remitente mittente afzender nadawca respondent
+authored ordered purchased reported raised filed sent booked commented asked rated voted liked owned held
+rented borrowed hosted complainant blocker liker viewer booker autor auteur autore absender expediteur
+remitente mittente afzender nadawca respondent
 """)
 
 # Of these, who set something off: a notification is the one's who gets it.
@@ -133,12 +171,13 @@ ACTING_ROLES = _list("actor")
 # The row is somebody else's, or nobody's; it only names one who had to do with it.
 MENTIONING_ROLES = _list("""
 assignee assigned manager supervisor referrer referred approver approved reviewed modified updated changed
-handled agent deleted processed invited inviter invitee rep representative responsible doctor physician
-nurse teacher technician prescribed prescriber examined performed verified closed resolved locked moderated
-moderator editor edited banned blocked boss lead leader head chief mentor sponsor coordinator contact
-attending treating signed ordering served swapped replaced substitute deputy with cashier clerk driver
-operator vorgesetzter betreuer bearbeiter to cc vendedor gestor tuteur whodunnit initiator causer lecturer
-instructor examiner professor handler followee mentioned guardian
+handled managed agent deleted processed invited inviter invitee rep representative responsible doctor
+physician nurse teacher technician prescribed prescriber examined performed verified closed resolved locked
+moderated moderator editor edited banned blocked boss lead leader head chief mentor sponsor coordinator
+contact attending treating signed ordering served swapped replaced substitute deputy with cashier clerk
+driver operator vorgesetzter betreuer bearbeiter to cc vendedor gestor tuteur whodunnit initiator causer
+lecturer instructor examiner professor handler followee mentioned guardian tutor organiser organizer
+convenor convener presenter speaker chair marker grader assessor invigilator
 """)
 
 # The row is theirs, unless it also names the one who sent it, or whom it is about.
@@ -151,10 +190,14 @@ MAKING_ROLES = _list("created added entered inserted made erstellt angelegt cree
 
 # Rows that hang on rows of the same table.
 # Of a pair that names a row anywhere: what says the table, what the row, and how a row is called there.
-CLASSES = _list("type kind class model table tbl entity typ art klasse tabelle tipo clase classe soort")
+CLASSES = _list("""
+type kind class model table tbl entity typ art klasse tab tabelle tabel tabla tabela tipo clase classe soort
+""")
 VAGUE_CLASSES = _list("type kind typ art tipo soort")
 IDS_OF_CLASSES = _list("id key uuid guid ref no nr num pk")
 THINGS = _list("record row object entity item model target ref")
+# An id in one word, in other languages.
+ROW_KEYS = _list("schluessel sleutel clave chave klucz cle pk")
 TREE_ROLES = _list("parent root reply replied ancestor thread eltern vorgaenger padre")
 
 # How words for people with a part in something end: followed_id, seller_id, mentee_id.
@@ -164,71 +207,6 @@ ROLE_ENDINGS = ("ed", "er", "or", "ee")
 CHOOSING = _list("""
 last latest current default primary main previous next first active selected preferred
 """)
-
-# What a name is cut to in old schemas.
-SHORT = {
-    "cust": "customer",
-    "usr": "user",
-    "emp": "employee",
-    "empl": "employee",
-    "pat": "patient",
-    "acct": "account",
-    "acc": "account",
-    "ord": "order",
-    "inv": "invoice",
-    "addr": "address",
-    "org": "organisation",
-    "mbr": "member",
-    "cli": "client",
-    "kd": "kunde",
-    "kdn": "kunde",
-    "ma": "mitarbeiter",
-    "pers": "person",
-    "stud": "student",
-    "nm": "name",
-    "mob": "mobile",
-    "hsh": "hash",
-    "lst": "last",
-    "lgn": "login",
-    "dt": "date",
-    "ts": "timestamp",
-    "cd": "code",
-    "amt": "amount",
-    "sts": "status",
-    "stat": "status",
-    "cty": "city",
-    "ctry": "country",
-    "ln": "line",
-    "rmk": "remark",
-    "txt": "text",
-    "desc": "description",
-    "msg": "message",
-    "img": "image",
-    "doc": "document",
-    "inc": "income",
-    "occ": "occupation",
-    "mar": "marital",
-    "bal": "balance",
-    "ccy": "currency",
-    "bnf": "beneficiary",
-    "msk": "masked",
-    "nbr": "number",
-    "txn": "transaction",
-    "trx": "transaction",
-    "pol": "policy",
-    "crd": "card",
-    "clm": "claim",
-    "eml": "email",
-    "grp": "group",
-    "hist": "history",
-    "prod": "product",
-    "dept": "department",
-    "mgr": "manager",
-    "rcpt": "receipt",
-    "ph": "phone",
-    "pcode": "postcode",
-    "organization": "organisation",
-}
 
 # Other systems that know people by an id of their own.
 SYSTEMS = _list("""

@@ -142,6 +142,27 @@ def test_all_that_is_undecided_is_listed_and_nothing_can_be_planned(company):
     ]
 
 
+def test_what_is_undecided_about_rows_that_are_nobodys_is_told_as_such(company):
+    company.run(
+        "CREATE TABLE people (id integer PRIMARY KEY, a text)",
+        "CREATE TABLE rooms (id integer PRIMARY KEY, cleaner integer REFERENCES people, note text)",
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        company.plan("""\
+            version: 1
+            subject: {table: people, key: id}
+            tables:
+              people:
+                columns: {id: delete, a: delete}
+              rooms:
+                mentions: {to: people, on: {cleaner: id}, columns: {cleaner: delete}}
+                columns: {id: not_personal, cleaner: not_personal, note: {review: "free text"}}
+            """)
+    assert [problem.message for problem in caught.value.problems] == [
+        "rooms.note: nobody has decided yet what happens to it (review: free text)",
+    ]
+
+
 @pytest.mark.parametrize("rule", ["{anonymise: fixed, value: x}", "{anonymise: empty}", "{scrub: [k]}"])
 def test_what_can_repeat_is_refused_where_links_go_by_it(company, rule):
     company.run(

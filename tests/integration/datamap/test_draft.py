@@ -149,7 +149,8 @@ def test_a_well_named_column_is_no_link_if_its_values_are_not_found(company):
         "CREATE TABLE wishes (id integer PRIMARY KEY, customer_id integer)",
         "INSERT INTO wishes VALUES (1, 70), (2, 71)",
     )
-    assert "wishes" in told["not_personal"]
+    assert "wishes" not in told["tables"]
+    assert "customer_id looks personal" in told["review"]["wishes"]
 
 
 def test_a_link_that_not_every_value_bears_out_is_for_review(company):
