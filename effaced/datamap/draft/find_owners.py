@@ -96,10 +96,9 @@ def _way(
         if edge.to in shared.selves and set(edge.columns) != set(key_of(table)):
             return Way.MENTIONS  # a student's tutor
         return _way_to_thing(sketch, edge, owned=bool(owners))
-    person = sketch.person(edge.to)
-    if is_staff(edge.to) or (person is not None and person.staff):
-        others = any(not is_staff(each.to) for each in owners)
-        if _only_works(sketch, edge) or (not edge.where and (others or edge.table in of_customers)):
+    customers = [each for each in owners if not _works_here(sketch, each.to)]
+    if _works_here(sketch, edge.to):
+        if _only_works(sketch, edge) or (not edge.where and (customers or edge.table in of_customers)):
             return Way.MENTIONS
     elif role(edge) == "mentioning" and set(edge.columns) < set(key_of(table)):
         # Who follows, blocks or names somebody: the row says no more than that, so it goes with either.
@@ -108,7 +107,14 @@ def _way(
         return Way.MENTIONS
     if acts(edge) and any(role(each) == "receiving" for each in to_people):
         return Way.MENTIONS
+    # That somebody who works here deals with a ticket does not make it less that of who opened it.
+    owners = owners if _works_here(sketch, edge.to) else customers
     return _way_to_person(sketch, edge, rivals, owners, shared, samples)
+
+
+def _works_here(sketch: Sketch, table: str) -> bool:
+    person = sketch.person(table)
+    return is_staff(table) or (person is not None and person.staff)
 
 
 def _way_to_thing(sketch: Sketch, edge: Edge, *, owned: bool) -> Way:
@@ -135,7 +141,9 @@ def _way_to_person(
         return Way.MENTIONS
     if said == "receiving":
         return Way.MENTIONS if owners else Way.OWNS
-    if said == "acting" and any(each.to in shared.led for each in rivals):
+    if said == "acting" and any(
+        each.to in shared.led and not _works_here(sketch, each.to) for each in rivals
+    ):
         return Way.MENTIONS
     if said in ("making", "acting"):
         of_all = any(each.to in shared.tables and _is_filled(sketch, each, samples) for each in rivals)

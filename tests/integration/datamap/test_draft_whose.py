@@ -336,3 +336,17 @@ def test_a_venue_with_an_address_to_write_to_is_nobodys_home(company):
         " venue_id integer REFERENCES venues)",
     )
     assert "street, contact_email look personal" in told["review"]["venues"]
+
+
+def test_a_ticket_is_that_of_who_opened_it_and_not_of_who_works_on_it(company):
+    told = drafted(
+        company,
+        "CREATE TABLE customers (account_no varchar(12) PRIMARY KEY, full_name varchar(60), email varchar(60))",
+        "CREATE TABLE employees (emp_id integer PRIMARY KEY, full_name varchar(60), email varchar(60))",
+        "CREATE TABLE tickets (id integer PRIMARY KEY, opened_by varchar(12),"
+        " emp_id integer REFERENCES employees, body text)",
+        *(f"INSERT INTO customers VALUES ('A70000{n}', 'Ida {n}', 'i{n}@x.example')" for n in range(5)),
+        *(f"INSERT INTO employees VALUES ({n}, 'Ann {n}', 'a{n}@us.example')" for n in range(5)),
+        *(f"INSERT INTO tickets VALUES ({n}, 'A70000{n}', {n % 2}, 'No power.')" for n in range(5)),
+    )
+    assert told["tables"]["tickets"]["link"] == {"to": "customers", "on": {"opened_by": "account_no"}}
