@@ -32,7 +32,8 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
             if unlocked and name in locked and not _written(data_map, table):
                 yield table.line, f"{name}: {_UNLOCKED}"
     for name, line in data_map.not_personal.items():
-        if name in may and (unread := _pointing(schema, data_map, name) & may[name].unreadable):
+        unreadable = may[name].unreadable if name in may else None
+        if unreadable and (unread := _pointing(schema, data_map, name) & unreadable):
             yield line, f"{name}: {_unread(unread)}"
 
 
@@ -91,9 +92,10 @@ def _missing(schema: LiveSchema, data_map: DataMap, table: TableRule, may: Acces
         yield "the role that effaced connects as may not use its schema; GRANT USAGE"
     if _deletes(table) and not may.deletes:
         yield "the role that effaced connects as may not delete its rows; GRANT DELETE"
-    if unwritten := _written(data_map, table) & may.unwritable:
+    # Most roles may do everything: then nobody need work out what is needed.
+    if may.unwritable and (unwritten := _written(data_map, table) & may.unwritable):
         yield f"the role that effaced connects as may not change {_list(unwritten)}; GRANT UPDATE"
-    if unread := _read(schema, data_map, table) & may.unreadable:
+    if may.unreadable and (unread := _read(schema, data_map, table) & may.unreadable):
         yield _unread(unread)
 
 
