@@ -114,20 +114,22 @@ class Belonging:
         back = [self._linked(rows, table, link, but_through) for link in links if link.back]
         if back:
             plain.append(and_(or_(*back), *self._alone(rows, table, but_through)))
-        return or_(*plain) if plain else false()
+        # One alone needs no list around it: a map of many tables has many of these.
+        return or_(*plain) if len(plain) > 1 else plain[0] if plain else false()
 
     def _linked(
         self, rows: FromClause, table: str, link: Link, but_through: frozenset[str]
     ) -> ColumnElement[bool]:
         """By this link, whoever else may point at the row."""
-        condition = self._where(rows, table, link)
+        condition = list(self._where(rows, table, link))
         # Rows that hold the subject's key need no look at the subject: they are found after it is gone, too.
         if is_direct(self.data_map, link):
             pairs = (_equal(rows.c[own], self.key.parameter(part), link.as_text) for own, part in link.on)
             return and_(*condition, *pairs)
         own = [_as_text(rows.c[name]) if link.as_text else rows.c[name] for name in link.columns]
         # IN, not EXISTS: SQLite can use an index of this table only for IN.
-        return and_(*condition, _in(own, self._theirs(link, but_through)))
+        found = _in(own, self._theirs(link, but_through))
+        return and_(*condition, found) if condition else found
 
     def _theirs(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
         """The values in the person's rows at the other end."""

@@ -78,6 +78,7 @@ def _tables(
         expressions = catalog_uniques.exclusions(connection)
         loose = catalog_uniques.postgres_loose(connection)
     in_parts = catalog_partitions.parts(connection) if hidden else {}
+    kinds: dict[Any, Any] = {}
     tables = {}
     for place in sorted(columns, key=str):
         name = full_name(str(place[1]), schema)
@@ -87,7 +88,12 @@ def _tables(
         primary = frozenset(ordered)
         asked = in_parts.get(name, Parts())
         live = {
-            each["name"]: _column(each, primary | asked.filled, collations.get((name, each["name"])))
+            each["name"]: _column(
+                each,
+                _shared(each["type"], kinds),
+                primary | asked.filled,
+                collations.get((name, each["name"])),
+            )
             for each in columns[place]
         }
         uniques = [Unique(primary)] if primary else []
@@ -114,8 +120,18 @@ def _index(reflected: Mapping[str, Any]) -> LiveIndex:
     return LiveIndex(columns if options.get("postgresql_using", "btree") in _FINDING else (), partial)
 
 
-def _column(reflected: Mapping[str, Any], filled: frozenset[str], collation: str | None) -> LiveColumn:
-    kind, nullable = reflected["type"], reflected["nullable"]
+def _shared(kind: Any, kinds: dict[Any, Any]) -> Any:
+    """The type, or one that is the same: SQLAlchemy works out anew for each what can be done with it."""
+    try:
+        return kinds.setdefault((type(kind), *sorted(vars(kind).items())), kind)
+    except TypeError:  # made of what can't be compared
+        return kind
+
+
+def _column(
+    reflected: Mapping[str, Any], kind: Any, filled: frozenset[str], collation: str | None
+) -> LiveColumn:
+    nullable = reflected["nullable"]
     domain = kind if isinstance(kind, DOMAIN) else None
     # One domain may stand for another.
     while isinstance(kind, DOMAIN):

@@ -7,6 +7,7 @@ What SQLite can't do in SQL is a function of `functions.py`, which `values.py` g
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -200,12 +201,17 @@ def _is_full(cell: Cell, dialect: str) -> ColumnElement[bool]:
 
 
 def _random(cell: Cell, form: RandomText, dialect: str) -> ColumnElement[str]:
+    return _rolled(form.digits(_length(cell)), form.suffix, dialect)
+
+
+@cache
+def _rolled(count: int, suffix: str, dialect: str) -> ColumnElement[str]:
     if dialect == "sqlite":
         hexadecimal = func.lower(func.hex(func.randomblob(16)))
     else:
         hexadecimal = func.replace(cast(func.gen_random_uuid(), Text), "-", "")
-    digits = func.substr(hexadecimal, 1, form.digits(_length(cell)), type_=String())
-    return literal(PREFIX, String()).concat(digits).concat(literal(form.suffix, String()))
+    digits = func.substr(hexadecimal, 1, count, type_=String())
+    return literal(PREFIX, String()).concat(digits).concat(literal(suffix, String()))
 
 
 def _is_random(cell: Cell, form: RandomText, dialect: str) -> ColumnElement[bool]:
