@@ -341,7 +341,7 @@ def test_a_venue_with_an_address_to_write_to_is_nobodys_home(company):
 def test_a_ticket_is_that_of_who_opened_it_and_not_of_who_works_on_it(company):
     told = drafted(
         company,
-        "CREATE TABLE customers (account_no varchar(12) PRIMARY KEY, full_name varchar(60), email varchar(60))",
+        "CREATE TABLE customers (account_no varchar(12) PRIMARY KEY, full_name text, email varchar(60))",
         "CREATE TABLE employees (emp_id integer PRIMARY KEY, full_name varchar(60), email varchar(60))",
         "CREATE TABLE tickets (id integer PRIMARY KEY, opened_by varchar(12),"
         " emp_id integer REFERENCES employees, body text)",
