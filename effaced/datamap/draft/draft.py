@@ -17,10 +17,11 @@ from effaced.datamap.draft.find_guests import mark_guests
 from effaced.datamap.draft.find_owners import find_owners, telling
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
-from effaced.datamap.draft.find_rest import find_rest, nobodys_rules
+from effaced.datamap.draft.find_rest import Known, find_rest, nobodys_rules
 from effaced.datamap.draft.find_roles import find_pairs, find_roles
 from effaced.datamap.draft.find_strangers import find_strangers
 from effaced.datamap.draft.guess_columns import Guesser
+from effaced.datamap.draft.known_by import KnownBy
 from effaced.datamap.draft.known_names import KnownNames
 from effaced.datamap.draft.names import concept_in, pieces, pointer, system_of
 from effaced.datamap.draft.samples import ROWS, Samples
@@ -93,7 +94,8 @@ def draft_map(
 
 
 def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...], elsewhere: list[str]) -> Page:
-    guesser, names = Guesser(sketch, samples), KnownNames(sketch, samples)
+    guesser = Guesser(sketch, samples)
+    known = Known(KnownNames(sketch, samples), KnownBy(sketch, samples))
     mentions = {name: found for name in sketch.mentions if (found := _mentions(sketch, name))}
     order = [person.table for person in sketch.people]
     order += [name for name in [*sketch.links, *sketch.sources, *mentions] if name not in order]
@@ -103,8 +105,8 @@ def _page(sketch: Sketch, samples: Samples, schemas: tuple[str, ...], elsewhere:
             rules[name] = mark_guests(sketch, samples, name, guesser.rules(name))
         else:
             changed = {column for _, cells in mentions[name] for column in cells}
-            rules[name] = nobodys_rules(sketch, samples, names, sketch.schema.tables[name], changed)
-    undecided, not_personal = find_rest(sketch, samples, names, set(rules))
+            rules[name] = nobodys_rules(sketch, samples, known, sketch.schema.tables[name], changed)
+    undecided, not_personal = find_rest(sketch, samples, known, set(rules))
     return Page(
         sketch,
         schemas,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD
-from effaced.datamap.draft.find_emails import differ_in_case, holds_email
 from effaced.datamap.draft.find_owners import telling
 from effaced.datamap.draft.find_pointers import SURE
 from effaced.datamap.draft.find_roles import owner_pairs
+from effaced.datamap.draft.known_by import KnownBy
 from effaced.datamap.draft.known_names import KnownNames
 from effaced.datamap.draft.look import json_tells, look_at
 from effaced.datamap.draft.names import concept_of, is_one_of
-from effaced.datamap.draft.samples import Samples, Share, mentions_email
+from effaced.datamap.draft.samples import Samples, mentions_email
 from effaced.datamap.draft.sketch import Edge, Rule, Sketch
-from effaced.datamap.draft.suspect import by_phone, has_shape, names_somebody, why_unclear
+from effaced.datamap.draft.suspect import has_shape, names_somebody, why_unclear
 from effaced.datamap.schema import LiveColumn, LiveTable
 
 _SOME = 3
@@ -23,8 +23,22 @@ _OF_OFFICES = {BY_WORD["street"].label, BY_WORD["phone"].label}
 _IN_LISTS = {"email", "phone", "full_name", "first_name", "last_name", "login", "ip"}
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of people, to see it in tables that do not lead to them."""
+
+    names: KnownNames
+    by: KnownBy
+
+    def held_by(self, table: LiveTable) -> dict[str, str]:
+        """Columns that hold some of it, and what."""
+        held = {each.mine.name: f"holds values of {each.place}" for each in reversed(self.by.meetings(table))}
+        names = self.names.held_by(table)
+        return held | {name: f"holds names that are also in {whose}" for name, whose in names.items()}
+
+
 def find_rest(
-    sketch: Sketch, samples: Samples, names: KnownNames, declared: set[str]
+    sketch: Sketch, samples: Samples, known: Known, declared: set[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The tables that no way leads to: what speaks against calling them not personal, or a remark."""
     undecided, not_personal = {}, {}
@@ -34,11 +48,11 @@ def find_rest(
             continue
         machinery = name.lower() in words.MACHINERY
         found = [] if machinery else looks_personal(sketch, samples, table)
-        held = {} if machinery else names.held_by(table)
         pointing = sketch.mentions.get(name, [])
+        held = {} if machinery else known.held_by(table)
         doubtful = [edge for edge in pointing if edge.doubt]
         if found or held:
-            undecided[name] = f"{_said(found, held)}; {_way_out(sketch, samples, table)}"
+            undecided[name] = f"{_said(found, held)}; {_way_out(known.by, table)}"
         elif (pair := next(owner_pairs(table), None)) and not samples.values(name, pair[0].name):
             undecided[name] = (
                 f"{pair[0].name} and {pair[1].name} may point at people, but no row tells; link those that do"
@@ -80,7 +94,7 @@ def _hanging(sketch: Sketch, samples: Samples) -> dict[str, Edge]:
 
 
 def nobodys_rules(
-    sketch: Sketch, samples: Samples, names: KnownNames, table: LiveTable, changed: set[str]
+    sketch: Sketch, samples: Samples, known: Known, table: LiveTable, changed: set[str]
 ) -> dict[str, Rule]:
     """Of a table whose rows only name people. `changed`: what is dealt with where they are named."""
     pointing = {own for edge in sketch.mentions.get(table.name, ()) for own in edge.columns}
@@ -96,18 +110,15 @@ def nobodys_rules(
     for name in suspect:
         look = look_at(samples, table, table.columns[name], of_person=False)
         rules[name] = Rule("not_personal", look.reason if look.concept else "people in it", doubt)
-    for name, whose in names.held_by(table).items():
+    for name, what in known.held_by(table).items():
         if name not in suspect | changed | pointing:
-            rules[name] = Rule("not_personal", f"it holds names that are also in {whose}", doubt)
+            rules[name] = Rule("not_personal", f"it {what}", doubt)
     return rules
 
 
 def _said(found: list[str], held: dict[str, str]) -> str:
     parts = [f"{', '.join(found[:6])} look{'s' if len(found) == 1 else ''} personal"] if found else []
-    more = {name: whose for name, whose in held.items() if name not in found}
-    return ", ".join(
-        [*parts, *(f"{name} holds names that are also in {whose}" for name, whose in more.items())]
-    )
+    return ", ".join([*parts, *(f"{name} {what}" for name, what in held.items() if name not in found)])
 
 
 def looks_personal(sketch: Sketch, samples: Samples, table: LiveTable) -> list[str]:
@@ -134,42 +145,22 @@ def _shows_people(column: LiveColumn, table: LiveTable, values: list[object]) ->
             return False
 
 
-def _way_out(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
+def _way_out(known: KnownBy, table: LiveTable) -> str:
     """What to decide about a table that leads to nobody."""
     if is_one_of(table.name, words.ORGANISATIONS):
         return "not_personal if it is about organisations and nobody in them"
-    mine = next((each for each in table.columns.values() if holds_email(samples, table, each)), None)
-    ways = list(_by_address(sketch, samples, table, mine)) if mine else []
-    if mine and ways:
-        # Where most of the addresses are, else where the first people are.
-        share, target, other = max(ways, key=lambda way: way[0].found if way[0] else 0)
-        if target.determines([other.name]):
-            as_text = ", as: text" if differ_in_case(mine, other) else ""
-            link = f"{{to: {target.name}, on: {{{mine.name}: {other.name}}}{as_text}}}"
-            if share is not None and not share.found:
-                people = " or ".join(dict.fromkeys(way[1].name for way in ways))
-                return (
-                    f"no sampled {mine.name} is an address of {people}; not_personal if these are addresses"
-                    f" of offices; if some are people's, link it: {link}"
-                )
-            return f"if {mine.name} can be the address of one of {target.name}, link it: {link}"
+    if meetings := known.meetings(table):
+        return meetings[0].offer()
+    if addresses := known.addresses(table):
+        first = addresses[0]
+        if first.share is None:
+            return first.offer()
+        people = " or ".join(dict.fromkeys(each.place.table.name for each in addresses))
+        link = f"link it: {first.link}" if first.place.is_unique else first.no_link
         return (
-            f"{mine.name} may be the address of one of {target.name}, but no link can go by"
-            f" {target.name}.{other.name} unless it is unique"
+            f"no sampled {first.mine.name} is an address of {people}; not_personal if these are addresses of"
+            f" offices; if some are people's, {link}"
         )
-    if said := by_phone(sketch, samples, table):
-        return said
     if any(concept == "browser or device" for concept in telling(table).values()):
         return "not_personal if its rows are gone after some days anyway, else say whose they are"
     return "say whose rows they are, or that they are nobody's"
-
-
-def _by_address(
-    sketch: Sketch, samples: Samples, table: LiveTable, mine: LiveColumn
-) -> Iterator[tuple[Share | None, LiveTable, LiveColumn]]:
-    """The people's e-mail addresses, and how many of this table's are among them."""
-    for person in sketch.people:
-        target = sketch.schema.tables[person.table]
-        for other in target.columns.values():
-            if holds_email(samples, target, other):
-                yield samples.share(table.name, target.name, ((mine.name, other.name),)), target, other

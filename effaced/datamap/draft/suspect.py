@@ -46,30 +46,3 @@ def has_shape(table: LiveTable, column: LiveColumn, values: Sequence[Any]) -> bo
     other = concept is not None and concept.word in ("vat", "moment", "amount")
     seen = shape(values)
     return seen is not None and not (seen == "phone" and other)
-
-
-def by_phone(sketch: Sketch, samples: Samples, table: LiveTable) -> str:
-    """What to say if people are known here by a telephone number that their own table has too."""
-    for mine in _phones(table):
-        for person in sketch.people:
-            target = sketch.schema.tables[person.table]
-            for other in _phones(target):
-                share = samples.share(table.name, target.name, ((mine, other),))
-                if not share or not share.found:
-                    continue
-                if target.determines([other]):
-                    link = f"{{to: {target.name}, on: {{{mine}: {other}}}}}"
-                    return f"if {mine} can be the number of one of {target.name}, link it: {link}"
-                return (
-                    f"{mine} may be the number of one of {target.name}, but no link can go by"
-                    f" {target.name}.{other} unless it is unique"
-                )
-    return ""
-
-
-def _phones(table: LiveTable) -> list[str]:
-    return [
-        column.name
-        for column in table.columns.values()
-        if column.family == "text" and (concept := concept_in(table, column)) and concept.word == "phone"
-    ]

@@ -100,3 +100,46 @@ def test_what_hangs_on_people_s_premises_is_for_a_person_to_decide(company):
         1,
     )
     assert check_map(company.session.connection(), company.map(linked)) == []
+
+
+def test_numbers_that_are_people_s_are_seen_whatever_their_column_is_called(company):
+    told = drafted(
+        company,
+        USERS,
+        "CREATE TABLE sims (id integer PRIMARY KEY, msisdn varchar(16) UNIQUE,"
+        " user_id integer REFERENCES users)",
+        "CREATE TABLE calls (id integer PRIMARY KEY, a_party varchar(16), b_party varchar(16), took integer)",
+        "CREATE TABLE masts (id integer PRIMARY KEY, serial varchar(16), batch integer)",
+        "INSERT INTO users VALUES (1, 'ann@x.example', 'Ann'), (2, 'bob@x.example', 'Bob')",
+        "INSERT INTO sims VALUES (1, '491755500001', 1), (2, '491755500002', 2)",
+        "INSERT INTO calls VALUES (1, '491755500001', '493011100001', 60)",
+        "INSERT INTO calls VALUES (2, '493022200001', '493022200002', 9)",
+        "INSERT INTO masts VALUES (1, '553011100001', 1), (2, '553011100002', 2)",
+    )
+    assert "a_party holds values of sims.msisdn" in told["review"]["calls"]
+    assert "link it: {to: sims, on: {a_party: msisdn}}" in told["review"]["calls"]
+    assert told["not_personal"] == ["masts"]
+
+
+def test_numbers_of_people_in_rows_that_only_name_somebody_are_for_a_person_to_decide(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) NOT NULL UNIQUE, mobile varchar(20))",
+        "CREATE TABLE offices (id integer PRIMARY KEY, owner_id integer REFERENCES users, wire varchar(20))",
+        "INSERT INTO users VALUES (1, 'ann@x.example', '1705550001'), (2, 'bob@x.example', '1705550002')",
+        "INSERT INTO offices VALUES (1, 1, '1705550002')",
+    )
+    columns = told["tables"]["offices"]["columns"]
+    assert "looks personal" in review(columns["wire"])
+    assert columns["id"] == "not_personal"
+
+
+def test_where_no_address_is_anybody_s_the_draft_says_so_though_no_link_could_go_by_it(company):
+    told = drafted(
+        company,
+        "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60), name varchar(60), dob date)",
+        "CREATE TABLE drop_offs (id integer PRIMARY KEY, mail varchar(60))",
+        "INSERT INTO users VALUES (1, 'ann@x.example', 'Ann', '1990-01-01')",
+        "INSERT INTO drop_offs VALUES (1, 'north@depot.example')",
+    )
+    assert "no sampled mail is an address of users" in told["review"]["drop_offs"]
