@@ -14,7 +14,7 @@ from effaced.datamap.draft.find_copies import find_copies
 from effaced.datamap.draft.find_emails import find_by_email
 from effaced.datamap.draft.find_fates import can_forget, find_fates
 from effaced.datamap.draft.find_guests import mark_guests
-from effaced.datamap.draft.find_owners import find_owners, telling
+from effaced.datamap.draft.find_owners import find_owners
 from effaced.datamap.draft.find_people import find_people
 from effaced.datamap.draft.find_pointers import find_pointers
 from effaced.datamap.draft.find_rest import Known, find_rest, nobodys_rules
@@ -24,6 +24,7 @@ from effaced.datamap.draft.guess_columns import Guesser
 from effaced.datamap.draft.known_by import KnownBy
 from effaced.datamap.draft.known_names import KnownNames
 from effaced.datamap.draft.names import concept_in, pieces, pointer, system_of
+from effaced.datamap.draft.private import telling
 from effaced.datamap.draft.samples import ROWS, Samples
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
 from effaced.datamap.draft.surrogates import surrogate_for

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from effaced.datamap.draft import words
-from effaced.datamap.draft.find_owners import ancestors, tells
+from effaced.datamap.draft.find_owners import ancestors
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.names import concept_in, is_one_of, pieces, table_words
+from effaced.datamap.draft.private import tells
 from effaced.datamap.draft.sketch import Edge, Sketch
 from effaced.datamap.schema import LiveTable
 
@@ -74,21 +75,21 @@ def _parts(sketch: Sketch) -> Iterator[tuple[str, str]]:
             yield table, pointing[0]
 
 
-def _amounts(table: LiveTable) -> list[str]:
+def amounts(table: LiveTable) -> list[str]:
     found = {column.name: concept_in(table, column) for column in table.columns.values()}
     return [name for name, concept in found.items() if concept and concept.word == "amount"]
 
 
 def _is_taxed(table: LiveTable) -> bool:
     """Amounts with their tax are an invoice's, whatever it is called."""
-    amounts = _amounts(table)
-    taxes = [name for name in amounts if set(pieces(name)) & set(words.TAXES)]
-    return bool(taxes) and len(amounts) > len(taxes) and _is_dated_amount(table)
+    found = amounts(table)
+    taxes = [name for name in found if set(pieces(name)) & set(words.TAXES)]
+    return bool(taxes) and len(found) > len(taxes) and _is_dated_amount(table)
 
 
 def _is_dated_amount(table: LiveTable) -> bool:
     dated = any(column.family in ("date", "date and time") for column in table.columns.values())
-    return dated and bool(_amounts(table))
+    return dated and bool(amounts(table))
 
 
 def _needs(sketch: Sketch) -> Iterator[tuple[str, str]]:

@@ -6,25 +6,18 @@ from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.find_shared import Shared, find_shared
 from effaced.datamap.draft.names import (
-    concept_in,
     head,
     is_one_of,
-    names_person,
     pieces,
     table_words,
 )
+from effaced.datamap.draft.private import is_home, is_kept_by_one, is_private, telling, tells, words_of
 from effaced.datamap.draft.roles import acts, does_something, is_staff, names_target, role
 from effaced.datamap.draft.samples import Samples
 from effaced.datamap.draft.sketch import Edge, Sketch, Way
-from effaced.datamap.schema import LiveTable
 
 # How many people have a row together, on average, that is still theirs.
 _FEW = 2.5
-_AT_HOME = {"street", "city", "postcode"}
-_ABOUT_SOMEBODY = {
-    "email", "phone", "first_name", "last_name", "full_name", "birth", "bank", "number_of_person", "health",
-    "secret", "login", "gender", "ip", "device",
-}  # fmt: skip
 
 
 def find_owners(sketch: Sketch, samples: Samples) -> None:
@@ -119,7 +112,7 @@ def _works_here(sketch: Sketch, table: str) -> bool:
 
 def _way_to_thing(sketch: Sketch, edge: Edge, *, owned: bool) -> Way:
     sources = sketch.sources.get(edge.to, ())
-    if edge in sources or (sources and _is_home(sketch.schema.tables[edge.to])):
+    if edge in sources or (sources and is_home(sketch.schema.tables[edge.to])):
         return Way.FROM
     if owned and is_one_of(edge.table, words.FINANCIAL) and not is_one_of(edge.to, words.FINANCIAL):
         # A booking is the customer's, and not that of whoever offers what is booked.
@@ -189,55 +182,6 @@ def ancestors(sketch: Sketch, table: str) -> set[str]:
     return found
 
 
-def tells(table: LiveTable) -> bool:
-    """Whether some column of it is about somebody, or is text that people write."""
-    return bool(telling(table) or _words_of(table) & {"free_text", "photo", "place", "belief"})
-
-
-def telling(table: LiveTable, *, but: str = "") -> dict[str, str]:
-    """The columns that say something about a person, with what it is."""
-    found = {}
-    for column in table.columns.values():
-        concept = concept_in(table, column)
-        if concept is None or concept.word == but:
-            continue
-        if concept.word in _ABOUT_SOMEBODY | {"street"} or (
-            concept.word == "name" and names_person(column.name)
-        ):
-            found[column.name] = concept.label
-    return found
-
-
-def _words_of(table: LiveTable) -> set[str]:
-    concepts = (concept_in(table, column) for column in table.columns.values())
-    return {concept.word for concept in concepts if concept}
-
-
-def is_private(table: LiveTable) -> bool:
-    """Whether each row of it is about somebody: an address, a bank account, a contact."""
-    if is_one_of(table.name, words.ORGANISATIONS):
-        return False
-    if is_one_of(table.name, words.FILES):
-        return True
-    found = _words_of(table)
-    return _is_home(table) or len(found & _ABOUT_SOMEBODY) >= 2 or bool(found & {"bank", "number_of_person"})
-
-
-def _is_home(table: LiveTable) -> bool:
-    """An address; what has a name besides may be a place that nobody lives in."""
-    found = _words_of(table)
-    key = {each.word for name in key_of(table) if (each := concept_in(table, table.columns[name]))}
-    if key & {"city", "postcode", "country"}:
-        # A list of postcodes is everybody's.
-        return False
-    named = (
-        "name" in found
-        and not is_one_of(table.name, words.ADDRESSES)
-        and (is_one_of(table.name, words.ORGANISATIONS) or not telling(table, but="street"))
-    )
-    return len(found & _AT_HOME) >= 2 and not named
-
-
 def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared: Shared) -> bool:
     """Rows the person points at are theirs, if they are private and know no owner of their own."""
     if edge.to in sketch.links or sketch.person(edge.to) or edge.to == edge.table or edge.where:
@@ -246,26 +190,18 @@ def _is_source(sketch: Sketch, edge: Edge, known: dict[str, list[Edge]], shared:
         return False
     if shared.joint.get(edge.table) == edge.to:
         # A booking of several guests, an account of several holders: gone with the last of them.
-        return is_one_of(edge.to, words.FINANCIAL) or "bank" in _words_of(sketch.schema.tables[edge.to])
+        return is_one_of(edge.to, words.FINANCIAL) or "bank" in words_of(sketch.schema.tables[edge.to])
     own = [each for each in known[edge.to] if sketch.person(each.to) and role(each) in ("", "owning")]
-    if (edge.to in shared.tables and not _is_home(sketch.schema.tables[edge.to])) or own:
+    if (edge.to in shared.tables and not is_home(sketch.schema.tables[edge.to])) or own:
         return False
     target = sketch.schema.tables[edge.to]
     # What people's rows point at beside the people may be anybody: an insurer, a plumber, a landlord.
-    return is_private(target) if edge.table in shared.selves else _is_kept_by_one(target)
-
-
-def _is_kept_by_one(table: LiveTable) -> bool:
-    """An address, a file, bank details: what has no life of its own."""
-    if is_one_of(table.name, words.FILES):
-        return True
-    named = {"name", "full_name", "email"} & _words_of(table)
-    return _is_home(table) or ("bank" in _words_of(table) and not named)
+    return is_private(target) if edge.table in shared.selves else is_kept_by_one(target)
 
 
 def _is_common(sketch: Sketch, edge: Edge, samples: Samples) -> bool:
     """A broker of many customers is no one customer's, whatever is known about the broker."""
-    if _is_home(sketch.schema.tables[edge.to]):
+    if is_home(sketch.schema.tables[edge.to]):
         return False
     owners = [] if sketch.person(edge.table) else sketch.links.get(edge.table, [])
     mine = [name for owner in owners for name in owner.columns]
@@ -291,9 +227,3 @@ def _trees(sketch: Sketch, known: list[Edge], samples: Samples) -> None:
         ]
         if orphans:
             owners.append(edge)
-
-
-def lone_keys(table: LiveTable) -> set[str]:
-    """The columns of a key that means nothing outside: a single number or UUID."""
-    key = key_of(table)
-    return set(key) if len(key) == 1 and table.columns[key[0]].family in ("number", "uuid") else set()

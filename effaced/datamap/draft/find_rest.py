@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from effaced.datamap.draft import words
 from effaced.datamap.draft.concepts import BY_WORD
-from effaced.datamap.draft.find_owners import telling
 from effaced.datamap.draft.find_pointers import SURE
 from effaced.datamap.draft.find_roles import owner_pairs
 from effaced.datamap.draft.known_by import KnownBy
 from effaced.datamap.draft.known_names import KnownNames
 from effaced.datamap.draft.look import json_tells, look_at
 from effaced.datamap.draft.names import concept_of, is_one_of
+from effaced.datamap.draft.private import telling
 from effaced.datamap.draft.samples import Samples, mentions_email
 from effaced.datamap.draft.sketch import Edge, Rule, Sketch
 from effaced.datamap.draft.suspect import has_shape, names_somebody, why_unclear

@@ -6,19 +6,18 @@ import json
 from dataclasses import dataclass, replace
 
 from effaced.datamap.draft import words
+from effaced.datamap.draft.doubts import guessed_link, link_doubt, mention_doubt
 from effaced.datamap.draft.find_emails import same_addresses
-from effaced.datamap.draft.find_owners import ancestors, is_private, lone_keys, telling
+from effaced.datamap.draft.find_owners import ancestors
 from effaced.datamap.draft.laws import BESIDE_THE_RECORD, ON_THE_RECORD, WHO, retain
 from effaced.datamap.draft.look import Look, json_rules, look_at
 from effaced.datamap.draft.names import is_one_of, pieces, system_of
-from effaced.datamap.draft.of_two import is_of_two, takes_others
-from effaced.datamap.draft.roles import role
+from effaced.datamap.draft.private import is_private, lone_keys, telling
 from effaced.datamap.draft.samples import Samples, is_random
 from effaced.datamap.draft.sketch import Edge, Person, Rule, Sketch
 from effaced.datamap.draft.surrogates import surrogate_for
 from effaced.datamap.schema import LiveColumn, LiveTable
 
-_PATIENTS = ("patient", "patienten", "paciente")
 _NEEDED = '{retain: {basis: "needed by kept records"}}'
 
 
@@ -65,50 +64,8 @@ class Guesser:
         edges = [edge for edge in self._links(table.name) if column.name in edge.columns]
         if edges:
             first = column.name == self._links(table.name)[0].columns[0]
-            return Rule("delete", f"leads to {edges[0].to}", self._link_doubt(edges[0], first=first))
-        return Rule("delete", self._said(table, column), self._mention_doubt(table, column))
-
-    def _link_doubt(self, edge: Edge, *, first: bool) -> str:
-        """Why somebody has to look at a table whose rows go; what concerns the table, at its first link."""
-        table = self.sketch.schema.tables[edge.table]
-        guess = self._guessed_link(table, table.columns[edge.columns[0]])
-        doubts = [guess] if guess else []
-        if takes_others(self.sketch, edge):
-            doubts.append(
-                f"{edge.to} may be several people's, and what the others have put into {edge.table} goes as"
-                " well; if theirs is to stay, take this link away"
-            )
-        ends = (self.sketch.person(each.to) for each in self._links(edge.table))
-        person = next((each for each in ends if each), None)
-        if first and person:
-            silent = not telling(table)
-            if role(edge) in ("making", "acting"):
-                doubts.append("who made a row may not be the one it is about; if not, say so under mentions")
-            if is_one_of(edge.table, words.LOGS) and "password or secret" not in telling(table).values():
-                doubts.append("rows of a log may be needed as evidence; delete them, or retain with a basis")
-            elif is_one_of(edge.table, words.CASES) and is_of_two(self.sketch, edge.table):
-                doubts.append(
-                    "the other one may need these rows as evidence; delete them, or retain with a basis"
-                )
-            elif person.kind in _PATIENTS and silent:
-                doubts.append(f"rows about a {person.kind} may be part of a medical record to be kept by law")
-        return "; ".join(doubts)
-
-    def _guessed_link(self, table: LiveTable, column: LiveColumn) -> str:
-        for edge in self._links(table.name):
-            if edge.doubt and column.name in edge.columns:
-                return f"that these rows are those of {edge.to} is a guess ({edge.reason}): {edge.doubt}"
-            if edge.caveat and column.name in edge.columns:
-                return edge.caveat
-        return ""
-
-    def _mention_doubt(self, table: LiveTable, column: LiveColumn) -> str:
-        for edge in self.sketch.mentions.get(table.name, ()):
-            if edge.doubt and column.name in edge.columns and edge.to not in self.sketch.stays:
-                return (
-                    f"it may point at {edge.to} ({edge.reason}: {edge.doubt}); if so, say it under mentions"
-                )
-        return ""
+            return Rule("delete", f"leads to {edges[0].to}", link_doubt(self.sketch, edges[0], first=first))
+        return Rule("delete", self._said(table, column), mention_doubt(self.sketch, table, column))
 
     # --- records that a law may want -----------------------------------------------------------------
 
@@ -117,7 +74,7 @@ class Guesser:
         if aside is not None:
             return aside
         doubt = f"no basis is known; name the law that wants {table.name} kept"
-        if guess := self._guessed_link(table, column):
+        if guess := guessed_link(self.sketch, table, column):
             doubt = f"{guess}; and {doubt}"
         rule = retain(table, self.sketch.records[table.name], dated=self._can_end(table))
         return Rule(rule, self._said(table, column), doubt)
@@ -218,9 +175,9 @@ class Guesser:
         for edge in edges:
             if column.name in edge.columns and not self._is_email(table, column):
                 if edge.to in sketch.stays:
-                    doubt = self._guessed_link(table, column)
+                    doubt = guessed_link(self.sketch, table, column)
                     return Rule("not_personal", f"points at {edge.to}, whose row stays", doubt)
-                doubt = self._mention_doubt(table, column)
+                doubt = mention_doubt(self.sketch, table, column)
                 return Rule("{anonymise: null}", f"points at {edge.to}, whose row goes", doubt)
         for edge in sketch.pointers:
             known = (

@@ -1,0 +1,56 @@
+"""Why somebody has to look at rows that go, or at a pointer that is a guess."""
+
+from __future__ import annotations
+
+from effaced.datamap.draft import words
+from effaced.datamap.draft.names import is_one_of
+from effaced.datamap.draft.of_two import is_of_two, takes_others
+from effaced.datamap.draft.private import telling
+from effaced.datamap.draft.roles import role
+from effaced.datamap.draft.sketch import Edge, Sketch
+from effaced.datamap.schema import LiveColumn, LiveTable
+
+_PATIENTS = ("patient", "patienten", "paciente")
+
+
+def link_doubt(sketch: Sketch, edge: Edge, *, first: bool) -> str:
+    """Why somebody has to look at a table whose rows go; what concerns the table, at its first link."""
+    table = sketch.schema.tables[edge.table]
+    guess = guessed_link(sketch, table, table.columns[edge.columns[0]])
+    doubts = [guess] if guess else []
+    if takes_others(sketch, edge):
+        doubts.append(
+            f"{edge.to} may be several people's, and what the others have put into {edge.table} goes as"
+            " well; if theirs is to stay, take this link away"
+        )
+    ends = (sketch.person(each.to) for each in sketch.links.get(edge.table, ()))
+    person = next((each for each in ends if each), None)
+    if first and person:
+        silent = not telling(table)
+        if role(edge) in ("making", "acting"):
+            doubts.append("who made a row may not be the one it is about; if not, say so under mentions")
+        if is_one_of(edge.table, words.LOGS) and "password or secret" not in telling(table).values():
+            doubts.append("rows of a log may be needed as evidence; delete them, or retain with a basis")
+        elif is_one_of(edge.table, words.CASES) and is_of_two(sketch, edge.table):
+            doubts.append(
+                "the other one may need these rows as evidence; delete them, or retain with a basis"
+            )
+        elif person.kind in _PATIENTS and silent:
+            doubts.append(f"rows about a {person.kind} may be part of a medical record to be kept by law")
+    return "; ".join(doubts)
+
+
+def guessed_link(sketch: Sketch, table: LiveTable, column: LiveColumn) -> str:
+    for edge in sketch.links.get(table.name, ()):
+        if edge.doubt and column.name in edge.columns:
+            return f"that these rows are those of {edge.to} is a guess ({edge.reason}): {edge.doubt}"
+        if edge.caveat and column.name in edge.columns:
+            return edge.caveat
+    return ""
+
+
+def mention_doubt(sketch: Sketch, table: LiveTable, column: LiveColumn) -> str:
+    for edge in sketch.mentions.get(table.name, ()):
+        if edge.doubt and column.name in edge.columns and edge.to not in sketch.stays:
+            return f"it may point at {edge.to} ({edge.reason}: {edge.doubt}); if so, say it under mentions"
+    return ""
