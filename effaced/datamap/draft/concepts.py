@@ -183,8 +183,8 @@ CONCEPTS: tuple[Concept, ...] = (
         opmerkingen, notitie, special requests, caption, freitext, verwendungszweck, verwzweck, vermerk
         """, TEXT),
     _row("vehicle", "vehicle", """;
-        plate, number plate, licence plate, license plate, reg plate, vehicle reg, reg no, registration plate,
-        vin, kennzeichen, immatriculation, targa, matricula, kenteken
+        plate, number plate, licence plate, license plate, reg plate, vehicle reg, car reg,
+        registration plate, vin, kennzeichen, immatriculation, targa, matricula, kenteken
         """, TEXT),
     _row("maker", "who made or changed it", """;
         created by, updated by, changed by, modified by, deleted by, inserted by, entered by, added by, made

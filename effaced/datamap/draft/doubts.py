@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from effaced.datamap.draft import words
+from effaced.datamap.draft.find_fates import amounts
+from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.names import is_one_of
 from effaced.datamap.draft.of_two import is_of_two, takes_others
 from effaced.datamap.draft.private import telling
@@ -23,6 +25,11 @@ def link_doubt(sketch: Sketch, edge: Edge, *, first: bool) -> str:
             f"{edge.to} may be several people's, and what the others have put into {edge.table} goes as"
             " well; if theirs is to stay, take this link away"
         )
+    if first and _is_line(sketch, table):
+        doubts.append(
+            f"rows of {edge.to} stay, and these may be lines of theirs that a law wants kept as well; delete"
+            " them, or retain with a basis"
+        )
     ends = (sketch.person(each.to) for each in sketch.links.get(edge.table, ()))
     person = next((each for each in ends if each), None)
     if first and person:
@@ -40,6 +47,17 @@ def link_doubt(sketch: Sketch, edge: Edge, *, first: bool) -> str:
     return "; ".join(doubts)
 
 
+def _is_line(sketch: Sketch, table: LiveTable) -> bool:
+    """Amounts, or numbered rows that say nothing of anybody, and belong to nothing but what stays."""
+    links = sketch.links.get(table.name, ())
+    if not all(edge.to in sketch.stays and not sketch.is_self(edge.to) for edge in links):
+        return False
+    key = set(key_of(table))
+    rests = [key - set(edge.columns) for edge in links if set(edge.columns) < key]
+    numbered = any(len(rest) == 1 and table.columns[min(rest)].family == "number" for rest in rests)
+    return bool(amounts(table)) or (numbered and not telling(table))
+
+
 def guessed_link(sketch: Sketch, table: LiveTable, column: LiveColumn) -> str:
     for edge in sketch.links.get(table.name, ()):
         if edge.doubt and column.name in edge.columns:
@@ -51,6 +69,7 @@ def guessed_link(sketch: Sketch, table: LiveTable, column: LiveColumn) -> str:
 
 def mention_doubt(sketch: Sketch, table: LiveTable, column: LiveColumn) -> str:
     for edge in sketch.mentions.get(table.name, ()):
-        if edge.doubt and column.name in edge.columns and edge.to not in sketch.stays:
+        goes = any(name not in sketch.stays for name in (edge.to, *edge.also))
+        if edge.doubt and column.name in edge.columns and goes:
             return f"it may point at {edge.to} ({edge.reason}: {edge.doubt}); if so, say it under mentions"
     return ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from effaced.datamap.draft.find_pointers import SURE, comparable
-from effaced.datamap.draft.names import concept_in, singular, spelled, table_words
+from effaced.datamap.draft.names import concept_in
+from effaced.datamap.draft.roles import by_values_alone
 from effaced.datamap.draft.samples import Samples, is_random
 from effaced.datamap.draft.sketch import Edge
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
@@ -53,14 +55,9 @@ def _edges(
     if len(found) != 1:
         return
     target, other, share = found[0]
-    said = _words(column.name) & ({*table_words(target.name)} | _words(other.name)) or is_random(list(mine))
-    yield Edge(
-        table.name,
-        target.name,
-        ((column.name, other.name),),
-        f"holds values of {target.name}.{other.name}, {share}",
-        doubt="" if said else "only its values say so",
-    )
+    reason = f"holds values of {target.name}.{other.name}, {share}"
+    edge = Edge(table.name, target.name, ((column.name, other.name),), reason)
+    yield edge if is_random(list(mine)) else replace(edge, doubt=by_values_alone(edge))
 
 
 def _distinctive(samples: Samples, table: LiveTable, column: LiveColumn) -> bool:
@@ -76,7 +73,3 @@ def _distinctive(samples: Samples, table: LiveTable, column: LiveColumn) -> bool
 
 def _is_numbered(value: Any) -> bool:
     return isinstance(value, str) and len(value) >= _LENGTH and bool(re.search(r"\d", value))
-
-
-def _words(name: str) -> set[str]:
-    return {singular(word) for word in spelled(name)} - {"no", "nr", "number", "id", "code", "key", "ref"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from effaced.datamap.draft import words
 from effaced.datamap.draft.find_people import key_of
 from effaced.datamap.draft.find_shared import Shared, find_shared
+from effaced.datamap.draft.find_strangers import name_the_same
 from effaced.datamap.draft.names import (
     head,
     is_one_of,
@@ -100,6 +101,11 @@ def _way(
         return Way.MENTIONS
     if acts(edge) and any(role(each) == "receiving" for each in to_people):
         return Way.MENTIONS
+    if role(edge) == "acting" and any(
+        each.by_email and name_the_same(samples, edge, each) for each in to_people
+    ):
+        # Whoever accepts an invitation is the one invited, also under another address.
+        return Way.OWNS
     # That somebody who works here deals with a ticket does not make it less that of who opened it.
     owners = owners if _works_here(sketch, edge.to) else customers
     return _way_to_person(sketch, edge, rivals, owners, shared, samples)

@@ -20,6 +20,7 @@ from effaced.datamap.draft.names import (
     system_of,
     table_words,
 )
+from effaced.datamap.draft.roles import by_values_alone
 from effaced.datamap.draft.samples import Samples, form, is_random
 from effaced.datamap.draft.sketch import Edge, Person
 from effaced.datamap.schema import LiveColumn, LiveSchema, LiveTable
@@ -132,7 +133,7 @@ def _by_numbers(
             target, other = mine[0]
             reason = f"holds values of {target.name}.{other.name}"
             edge = judged(samples, table, column, target, other, reason)
-            return replace(edge, doubt="only its values say so") if edge else None
+            return replace(edge, doubt=by_values_alone(edge)) if edge else None
     return None
 
 

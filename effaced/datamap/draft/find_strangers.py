@@ -1,4 +1,4 @@
-"""Links by which a person would reach rows of somebody else."""
+"""Whether the pointers of a row name the same person: where not, somebody would reach others' rows."""
 
 from __future__ import annotations
 
@@ -31,6 +31,21 @@ def find_strangers(sketch: Sketch, samples: Samples) -> None:
                         " is named there would take these rows along; if they should not, take that link away"
                     )
                     sketch.links[table][place] = replace(edge, caveat=doubt)
+
+
+def name_the_same(samples: Samples, edge: Edge, address: Edge) -> bool:
+    """Whether a pointer mostly names the very person whose e-mail address the row has: accepted_by, email."""
+    if edge.to != address.to or len(edge.on) != 1:
+        return False
+    [(column, key)], [(mine, theirs)] = edge.on, address.on
+    known = {str(row.get(key)): str(row.get(theirs)).casefold() for row in samples.rows(edge.to)}
+    pairs = [
+        (known[str(row[column])], str(row.get(mine)).casefold())
+        for row in samples.rows(edge.table)
+        if row.get(column) is not None and str(row[column]) in known
+    ]
+    same = [pair for pair in pairs if pair[0] == pair[1]]
+    return len(pairs) >= _SOME and len(same) > _MOST * len(pairs)
 
 
 def _is_plain(edge: Edge) -> bool:

@@ -167,18 +167,9 @@ def pointer(column: str) -> Pointer | None:
 
 @cache
 def _whom() -> frozenset[str]:
-    roles = (
-        "author",
-        "owner",
-        "sender",
-        "assignee",
-        "whodunnit",
-        "blocker",
-        "blocked",
-        "follower",
-        "followee",
-    )
-    return _singulars((*words.PEOPLE, *words.STAFF, *roles, *words.RECEIVING_ROLES))
+    said = ("author", "owner", "sender", "assignee", "whodunnit")
+    done = ("blocker", "blocked", "follower", "followee")
+    return _singulars((*words.PEOPLE, *words.STAFF, *said, *done, *words.RECEIVING_ROLES))
 
 
 @cache
@@ -201,10 +192,18 @@ def concept_of(column: str, family: str | None, table: str = "") -> Concept | No
             return answer
     for name in dict.fromkeys((core, tuple(singular(word) for word in core), found)):
         if answer := _concept(name, family):
-            return answer
+            return _of_its_table(own, core, family) or answer if answer.word == "number" else answer
     # Not by the name of the table: `user` in a table of users may be anything.
     named = family == "text" and bool(found) and singular(found[-1]) in _whom()
     return BY_WORD["full_name"] if named else None
+
+
+def _of_its_table(own: tuple[str, ...], name: tuple[str, ...], family: str | None) -> Concept | None:
+    """The reg_no of a vehicle is its plate, that of a pharmacist is not."""
+    if not own or len(name) < 2:
+        return None
+    answer = _concept((own[-1], *name[:-1]), family) if name[-1] in _NUMBERED else None
+    return answer if answer and answer.tells else None
 
 
 def concept_in(table: LiveTable, column: LiveColumn) -> Concept | None:

@@ -28,6 +28,11 @@ def names_target(edge: Edge) -> bool:
     )
 
 
+def by_values_alone(edge: Edge) -> str:
+    """What to doubt about a pointer that was found by its values; nothing if its name agrees."""
+    return "" if names_target(edge) else "only its values say so"
+
+
 def does_something(edge: Edge) -> bool:
     """reported_by, filed_by: beside somebody the row is about, the one who did it only did it."""
     return any((said := pointer(column)) is not None and said.ending == "by" for column in edge.columns)
