@@ -16,7 +16,7 @@ def test_lines_of_an_order_that_stays_are_for_a_person_to_decide(company):
         USERS,
         "CREATE TABLE best (nr integer PRIMARY KEY, user_id integer NOT NULL REFERENCES users)",
         "CREATE TABLE bestrgl (nr integer REFERENCES best, rgl integer, PRIMARY KEY (nr, rgl))",
-        "CREATE TABLE invoices (id integer PRIMARY KEY, best_nr integer NOT NULL REFERENCES best, net integer)",
+        "CREATE TABLE invoices (id integer PRIMARY KEY, best_nr integer NOT NULL REFERENCES best)",
     )
     assert "rows of best stay" in review(told["tables"]["bestrgl"]["columns"]["nr"])
 
