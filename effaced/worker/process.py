@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from threading import Event
 from typing import Any
 
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from rq import Queue, Worker
 
 from effaced import doorbell
@@ -17,6 +21,7 @@ from effaced.worker import jobs
 from effaced.worker.bell import QUEUE, RqBell, connect, forget_crashed
 
 _log = get_logger(__name__)
+_AGAIN_AFTER_S = 1.0
 
 
 class DrainWorker(Worker):
@@ -63,11 +68,29 @@ def work(runtime: Runtime, *, burst: bool = False) -> None:
     jobs.prepare(runtime)
     runtime.db.dispose()
     connection = connect(str(runtime.settings.redis_url))
+    while not _worked(connection, burst=burst):
+        Event().wait(_AGAIN_AFTER_S)
+
+
+def _worked(connection: Redis, *, burst: bool) -> bool:
+    """Work until told to stop; False if Redis went away meanwhile, which RQ bears only while it waits."""
     options: dict[str, Any] = {"with_scheduler": False, "burst": burst, "logging_level": "WARNING"}
-    worker = DrainWorker([Queue(QUEUE, connection=connection)], connection=connection)
-    _log.info("worker_started", name=worker.name)
-    worker.work(**options)
+    worker: DrainWorker | None = None
+    try:
+        worker = DrainWorker([Queue(QUEUE, connection=connection)], connection=connection)
+        _log.info("worker_started", name=worker.name)
+        worker.work(**options)
+    except (RedisConnectionError, RedisTimeoutError) as error:
+        if burst:
+            raise
+        _log.warning("worker_lost_redis", error=type(error).__name__)
+        # RQ's handlers speak for a worker that is no more.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # Told to stop, it may have failed in saying so to a Redis that is away.
+        return worker is not None and worker._shutdown_requested_date is not None
     _log.info("worker_stopped", name=worker.name)
     # Not `_stop_requested`: RQ sets that only for a worker that was told while it had a job.
     if not burst and worker._shutdown_requested_date is None:
         raise Unavailable("The worker ended without being told to; its log says why.")
+    return True

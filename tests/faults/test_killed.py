@@ -183,6 +183,20 @@ class TestRedis:
             own_valkey.start()
             settled(shop, 1)
 
+    def test_away_while_a_worker_begins_is_waited_for(
+        self, migrated_sqlite_url: str, own_valkey: Valkey, tmp_path: Path
+    ) -> None:
+        """RQ bears a Redis that goes away only while it waits for a job."""
+        with company(migrated_sqlite_url, own_valkey.url, tmp_path, **QUICK) as shop:
+            own_valkey.stop()
+            shop.start("worker")
+            shop.eventually(lambda: "worker_lost_redis" in shop.log("worker"), "the worker to miss Redis")
+            own_valkey.start()
+            shop.start_web()
+            shop.start("scheduler")
+            assert shop.post(shop.people[0]).status_code == 201
+            settled(shop, 1)
+
 
 def test_a_vendor_that_refuses_our_credentials_waits_for_a_person(
     migrated_sqlite_url: str, redis_url: str, tmp_path: Path
