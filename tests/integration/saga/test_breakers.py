@@ -316,8 +316,8 @@ def outage(house: Block, noon: ManualClock, *, arriving: int, every: timedelta) 
     [
         pytest.param("sqlite", 1, timedelta(hours=8), id="sqlite-light"),
         pytest.param("sqlite", 30, timedelta(hours=12), id="sqlite-heavy", marks=pytest.mark.drill),
-        pytest.param("postgresql", 1, timedelta(hours=8), id="postgresql-light", marks=pytest.mark.drill),
-        pytest.param("postgresql", 30, timedelta(hours=12), id="postgresql-heavy"),
+        pytest.param("postgresql", 1, timedelta(hours=8), id="postgresql-light"),
+        pytest.param("postgresql", 30, timedelta(hours=12), id="postgresql-heavy", marks=pytest.mark.drill),
     ],
     indirect=["migrated_url"],
 )
