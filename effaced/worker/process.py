@@ -83,7 +83,7 @@ def _worked(connection: Redis, *, burst: bool) -> bool:
     except (RedisConnectionError, RedisTimeoutError) as error:
         if burst:
             raise
-        _log.warning("worker_lost_redis", error=type(error).__name__)
+        _log.warning("worker_lost_redis", error=type(error).__name__, see="EFFACED_REDIS_URL")
         # RQ's handlers speak for a worker that is no more.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
