@@ -47,7 +47,7 @@ from effaced.outbox.due import due_resolvers
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
-from effaced.requests.letters import execution_to_come, tidy_letters
+from effaced.requests.letters import tidy_letters
 from effaced.requests.read import refs_of
 from effaced.requests.redrive_set import AHEAD, advance_all
 from effaced.requests.retention_run import Ender, refresh
@@ -249,7 +249,6 @@ class Runtime:
         return SQLFailedOperationRepository(
             self.db,
             self.keyring,
-            also_under_way=(execution_to_come(),),
             sla_thresholds=self.letter_sla,
         )
 

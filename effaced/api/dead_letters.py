@@ -23,12 +23,12 @@ from effaced.api.letter_bodies import (
 from effaced.audit.notes import write_note
 from effaced.deadletters import find, tidy
 from effaced.deadletters.assign import add_note, assign, notes_of
+from effaced.deadletters.change import decide
 from effaced.deadletters.plain import plain_letter, plain_note
 from effaced.deadletters.purge import count_purgeable, purge
 from effaced.deadletters.read import letter, list_dead_letters
 from effaced.model import DeadLetterStatus
 from effaced.requests.letter_stats import letter_stats
-from effaced.requests.letters import decide_letter
 from effaced.requests.redrive import redrive
 from effaced.requests.redrive_view import plain_result
 
@@ -87,7 +87,7 @@ def decision(name: str) -> Response:
     letter_id, body = path_id(name, "dead letter"), read_body(request, DecideBody)
     with runtime.db.begin() as session:
         to, actor = DeadLetterStatus(body.status), f"api_key:{key.id}"
-        decide_letter(session, runtime.keyring, letter_id, to, actor=actor, reason=body.reason)
+        decide(session, runtime.keyring, letter_id, to, actor=actor, reason=body.reason)
     return _letter(letter_id)
 
 

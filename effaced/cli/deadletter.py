@@ -16,6 +16,7 @@ from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.deadletters import find, tidy
 from effaced.deadletters.assign import add_note, assign, notes_of
+from effaced.deadletters.change import decide
 from effaced.deadletters.plain import plain_letter, plain_note
 from effaced.deadletters.purge import count_purgeable, purge
 from effaced.deadletters.read import count_dead_letters, list_dead_letters
@@ -23,7 +24,6 @@ from effaced.deadletters.read import letter as find_letter
 from effaced.deadletters.sla import thresholds
 from effaced.model import DeadLetterStatus
 from effaced.requests.letter_stats import letter_stats
-from effaced.requests.letters import decide_letter
 from effaced.requests.read import refs_of
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -123,7 +123,7 @@ def resolve(settings: Settings, letters: tuple[str, ...], to: str, reason: str) 
     with opened(settings) as database, database.begin() as session:
         for each in ids:
             status = DeadLetterStatus(to)
-            decide_letter(session, settings.keyring, each, status, actor=ACTOR, reason=reason)
+            decide(session, settings.keyring, each, status, actor=ACTOR, reason=reason)
     click.echo(f"{len(ids)} {'letter is' if len(ids) == 1 else 'letters are'} {to} now.")
 
 

@@ -16,13 +16,14 @@ from effaced.accounts.actors import names_of
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
 from effaced.console.letter_story import letter_story
+from effaced.deadletters import change
 from effaced.deadletters.assign import add_note, assign
+from effaced.deadletters.change import why_not_closed
 from effaced.deadletters.read import DeadLetterLine, lines_by_id
 from effaced.deadletters.rules import DECISIONS, SETTLED
 from effaced.errors import Conflict, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.outbox.read import find_entry
-from effaced.requests.letters import decide_letter, why_not_closed
 from effaced.requests.read import refs_of
 
 blueprint = Blueprint("letter", __name__)
@@ -117,7 +118,7 @@ def decide(letter_id: UUID) -> Response:
     decision = Decision(word)
 
     def act(session: Session) -> None:
-        decide_letter(
+        change.decide(
             session, runtime().keyring, letter_id, _BECOMES[decision], actor=me().actor, reason=reason
         )
 
@@ -161,7 +162,7 @@ def _page(letter_id: UUID, typed: Typed | None = None) -> Page:
 def _view(session: Session, letter: DeadLetterLine) -> LetterView:
     actor = f"officer:{letter.assigned_to}" if letter.assigned_to else ""
     possible = {each: to for each, to in _BECOMES.items() if letter.status in DECISIONS[to]}
-    kept_open = why_not_closed(session, letter) if set(SETTLED).intersection(possible.values()) else None
+    kept_open = why_not_closed(session, letter.id) if set(SETTLED).intersection(possible.values()) else None
     return LetterView(
         letter,
         refs_of(session, [letter.request_id]).get(letter.request_id) if letter.request_id else None,

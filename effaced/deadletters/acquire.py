@@ -15,14 +15,12 @@ from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.audit.notes import NoteRef
-from effaced.deadletters.change import change, refuse_missing, status_values
-from effaced.deadletters.letter import with_details
+from effaced.deadletters.change import Change, change, changed_values, refuse_undone
+from effaced.deadletters.letter import after_failed_try
 from effaced.deadletters.rules import (
     FORCIBLE,
     PENDING,
     REPLAYING,
-    RESOLVED,
     after_failed_replay,
     scarred,
 )
@@ -89,27 +87,34 @@ def complete_replay(
     session: Session,
     letter_id: UUID,
     acquired: int,
+    ended: Change | None,
     *,
-    success: bool,
-    resolution: str = "",
-    by: str | None = None,
-    note: NoteRef | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> bool:
-    """End the try that has this number; False, and nothing changed, if it is not the present one."""
+    """End the try that has this number; False, and nothing changed, if it is not the present one.
+
+    With a change it has succeeded. Refuses that while the work behind it is not done.
+    """
     ours = _ours(letter_id, acquired)
     found = session.execute(
-        select(DeadLetter.retry_count, DeadLetter.max_retries, DeadLetter.context)
+        select(
+            DeadLetter.retry_count,
+            DeadLetter.max_retries,
+            DeadLetter.domain,
+            DeadLetter.failure_type,
+            DeadLetter.error_code,
+            DeadLetter.context,
+        )
         .where(ours)
         .with_for_update()
     ).first()
     if found is None:
         return False
-    if success:
-        refuse_missing(session, ours)
-        return change(session, ours, RESOLVED, resolution=resolution or "replayed", by=by, note=note) == 1
+    if ended is not None:
+        refuse_undone(session, ours)
+        return change(session, ours, ended) == 1
     to = after_failed_replay(found.retry_count, found.max_retries)
-    values = status_values(to) | {"context": with_details(found.context, details)}
+    values = changed_values(Change(to)) | {"context": after_failed_try(found._mapping, details)}
     session.execute(update(DeadLetter).where(ours).values(values))
     return True
 
@@ -125,7 +130,7 @@ def statuses(session: Session, ids: Sequence[UUID]) -> dict[UUID, DeadLetterStat
 def _force(session: Session, ids: Sequence[UUID]) -> dict[UUID, Acquired]:
     may: ColumnElement[bool] = DeadLetter.status.in_(FORCIBLE)
     locked = session.execute(
-        select(DeadLetter.id, DeadLetter.retry_count, DeadLetter.marks)
+        select(DeadLetter.id, DeadLetter.acquired, DeadLetter.retry_count, DeadLetter.marks)
         .where(among(session, DeadLetter.id, ids), may)
         .order_by(DeadLetter.id)
         .with_for_update()
@@ -134,7 +139,8 @@ def _force(session: Session, ids: Sequence[UUID]) -> dict[UUID, Acquired]:
     for letter in locked:
         row = session.execute(
             update(DeadLetter)
-            .where(DeadLetter.id == letter.id, may)
+            # Under the number that was read: whoever else took it meanwhile has raised it.
+            .where(DeadLetter.id == letter.id, DeadLetter.acquired == letter.acquired, may)
             .values(_taking(1) | {"marks": scarred(letter.marks, letter.retry_count)})
             .returning(*_TAKEN)
         ).first()
@@ -148,11 +154,8 @@ def _ours(letter_id: UUID, acquired: int) -> ColumnElement[bool]:
 
 
 def _taking(retry_count: Any) -> dict[str, Any]:
-    now = clock.now()
-    return {
-        "status": REPLAYING,
+    return changed_values(Change(REPLAYING)) | {
         "retry_count": retry_count,
         "acquired": DeadLetter.acquired + 1,
-        "last_retry_at": now,
-        "updated_at": now,
+        "last_retry_at": clock.now(),
     }

@@ -1,8 +1,9 @@
-"""Changing what is known of a letter, and what a person may decide about one."""
+"""Changing the status of dead letters, and what a person may decide about one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -10,23 +11,39 @@ from sqlalchemy import ColumnElement, Row, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.audit.append import append_one
+from effaced.audit.append import SYSTEM, Record, append
 from effaced.audit.events import DeadLetterDecided
 from effaced.audit.notes import NoteRef, noted, write_note
 from effaced.crypto import Keyring
-from effaced.deadletters.behind import erasure_missing
 from effaced.deadletters.context import code
-from effaced.deadletters.rules import ARCHIVED, DECISIONS, REJECTED, RESOLVED, SETTLED
+from effaced.deadletters.linked_work import WHY_NOT_CLOSED, work_not_done
+from effaced.deadletters.rules import (
+    ARCHIVED,
+    BY_HAND,
+    DECISIONS,
+    PERMANENTLY_FAILED,
+    REJECTED,
+    RESOLVED,
+    SETTLED,
+    UNSETTLED_VALUES,
+    reopened,
+)
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import Conflict, NotFound, Problem
-from effaced.model import DeadLetterStatus, SubjectKey
+from effaced.model import DeadLetterDomain, DeadLetterStatus, SubjectKey
 from effaced.sql import among
 
-_BY_HAND = "by_hand"
-STILL_MISSING = (
-    "The erasure behind this letter was not made, or could not be seen to be. Requeue it, or attest that "
-    "it was done by hand; a letter over it can't be closed."
-)
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Another status, and what is said about it. Empty texts keep what is there."""
+
+    to: DeadLetterStatus
+    actor: str = SYSTEM
+    resolution: str = ""
+    by: str | None = None
+    note: NoteRef | None = None
+    recommended: str = ""
 
 
 def decide(
@@ -34,7 +51,8 @@ def decide(
 ) -> None:
     """A person's decision, with a reason. Refuses what `rules.DECISIONS` does not have.
 
-    A letter whose erasure was not made can't be resolved or rejected: nobody would look at it again.
+    Refuses to close a dead letter over work that was not done. Only of an undelivered message the decision
+    itself is the statement that nothing is left to do.
     """
     letter = lock(session, letter_id)
     if letter.status not in DECISIONS.get(to, ()):
@@ -42,66 +60,91 @@ def decide(
             f"The letter is {letter.status.value}; it can't become {to.value}.",
             problems=[Problem("status", f"is {letter.status.value}")],
         )
-    if to in SETTLED:
-        refuse_missing(session, DeadLetter.id == letter_id)
+    if to in SETTLED and (why := why_not_closed(session, letter_id)) is not None:
+        raise Conflict(why)
     note = write_note(
         session, keyring, reason, author=actor, request_id=letter.request_id, dead_letter_id=letter_id
     )
-    event = DeadLetterDecided(dead_letter_id=letter_id, prior=letter.status, status=to, **noted(note))
-    append_one(session, event, actor=actor, **about(letter))
-    change(
-        session,
-        DeadLetter.id == letter_id,
-        to,
-        resolution=_BY_HAND if to in SETTLED else "",
-        by=actor,
-        note=note,
-    )
+    resolution = BY_HAND if to in SETTLED else ""
+    decision = Change(to, actor, resolution=resolution, by=actor, note=note)
+    change(session, DeadLetter.id == letter_id, decision)
+
+
+def why_not_closed(session: Session, letter_id: UUID) -> str | None:
+    """What `decide` would say to whoever wants to resolve or reject it; None if it would do it."""
+    closable = DeadLetter.domain == DeadLetterDomain.MESSAGE
+    return _why(session, (DeadLetter.id == letter_id) & ~closable)
+
+
+def refuse_undone(session: Session, which: ColumnElement[bool]) -> None:
+    """Refuses to close dead letters over work that was not done."""
+    if (why := _why(session, which)) is not None:
+        raise Conflict(why)
+
+
+def _why(session: Session, which: ColumnElement[bool]) -> str | None:
+    domain = session.scalar(select(DeadLetter.domain).where(which, work_not_done()).limit(1))
+    return None if domain is None else WHY_NOT_CLOSED[domain]
 
 
 def change(
     session: Session,
     which: ColumnElement[bool],
-    to: DeadLetterStatus,
+    wanted: Change,
     *,
-    resolution: str = "",
-    by: str | None = None,
-    note: NoteRef | None = None,
-    recommended: str = "",
+    limit: int | None = None,
+    skip_locked: bool = False,
 ) -> int:
-    """Give letters another status; how many. Empty texts keep what is there."""
-    values = status_values(to)
-    if resolution:
-        values["resolution"] = code("resolution_type", resolution, 32)
-    if by is not None and to in SETTLED:
-        values["resolved_by"] = by
-    if note is not None:
-        values["resolution_note_id"] = note.note_id
-    if recommended:
-        values["recommended_action"] = code("recommended_action", recommended, 32)
-    changed = session.execute(update(DeadLetter).where(which).values(values).returning(DeadLetter.id))
-    return len(changed.all())
+    """Give dead letters another status, with an event for each; how many. Callers check whether they may."""
+    letters = session.execute(
+        select(*_LOCKED)
+        .where(which)
+        .order_by(DeadLetter.id)
+        .limit(limit)
+        .with_for_update(skip_locked=skip_locked)
+    ).all()
+    if not letters:
+        return 0
+    append(session, [_event(letter, wanted) for letter in letters])
+    ids = [letter.id for letter in letters]
+    values = changed_values(wanted)
+    session.execute(update(DeadLetter).where(among(session, DeadLetter.id, ids)).values(values))
+    for letter in letters:
+        if letter.status in SETTLED and wanted.to not in SETTLED:
+            marks = reopened(letter.marks)
+            session.execute(update(DeadLetter).where(DeadLetter.id == letter.id).values(marks=marks))
+    return len(letters)
 
 
-def status_values(to: DeadLetterStatus) -> dict[str, Any]:
-    """The columns that go with a status."""
-    now = clock.now()
+def changed_values(wanted: Change) -> dict[str, Any]:
+    """The columns that go with a change. How a dead letter was settled is said of settled ones only."""
+    now, to = clock.now(), wanted.to
     values: dict[str, Any] = {"status": to, "updated_at": now}
+    if to not in SETTLED:
+        values |= UNSETTLED_VALUES
+    elif wanted.by is not None:
+        values["resolved_by"] = wanted.by
     if to in (RESOLVED, REJECTED):
         values["resolved_at"] = now
     elif to is ARCHIVED:
         values["archived_at"] = now
-    else:
-        values |= {"resolved_at": None, "resolved_by": None, "archived_at": None}
+    resolution = code("resolution_type", wanted.resolution, 32)
+    if to in (*SETTLED, PERMANENTLY_FAILED):
+        if resolution:
+            values["resolution"] = resolution
+        if wanted.note is not None:
+            values["resolution_note_id"] = wanted.note.note_id
+    if wanted.recommended:
+        values["recommended_action"] = code("recommended_action", wanted.recommended, 32)
     return values
 
 
-def change_some(session: Session, ids: Sequence[UUID], to: DeadLetterStatus) -> int:
-    """The same for many. Those whose erasure was not made are not closed, and not counted."""
+def change_some(session: Session, ids: Sequence[UUID], wanted: Change) -> int:
+    """The same for many. Those whose work was not done are not closed, and not counted."""
     which = among(session, DeadLetter.id, ids)
-    if to in SETTLED:
-        which &= ~erasure_missing()
-    return change(session, which, to)
+    if wanted.to in SETTLED:
+        which &= ~work_not_done()
+    return change(session, which, wanted)
 
 
 def count_retry(session: Session, letter_id: UUID) -> bool:
@@ -115,32 +158,21 @@ def count_retry(session: Session, letter_id: UUID) -> bool:
     return counted.first() is not None
 
 
-def refuse_missing(session: Session, which: ColumnElement[bool]) -> None:
-    """Refuses to close over an erasure that was not made."""
-    if is_missing(session, which):
-        raise Conflict(STILL_MISSING)
-
-
-def is_missing(session: Session, which: ColumnElement[bool]) -> bool:
-    """Whether one of these letters is over an erasure that was not made."""
-    return session.scalar(select(DeadLetter.id).where(which, erasure_missing()).limit(1)) is not None
+_LOCKED = (
+    DeadLetter.id,
+    DeadLetter.domain,
+    DeadLetter.status,
+    DeadLetter.entry_id,
+    DeadLetter.request_id,
+    DeadLetter.subject_key_id,
+    DeadLetter.subject_hmac,
+    DeadLetter.assigned_to,
+    DeadLetter.marks,
+)
 
 
 def lock(session: Session, letter_id: UUID) -> Row[*tuple[Any, ...]]:
-    found = session.execute(
-        select(
-            DeadLetter.id,
-            DeadLetter.domain,
-            DeadLetter.status,
-            DeadLetter.entry_id,
-            DeadLetter.request_id,
-            DeadLetter.subject_key_id,
-            DeadLetter.subject_hmac,
-            DeadLetter.assigned_to,
-        )
-        .where(DeadLetter.id == letter_id)
-        .with_for_update()
-    ).first()
+    found = session.execute(select(*_LOCKED).where(DeadLetter.id == letter_id).with_for_update()).first()
     if found is None:
         raise NotFound("There is no such dead letter.")
     return found
@@ -151,3 +183,9 @@ def about(letter: Row[*tuple[Any, ...]]) -> dict[str, Any]:
     subject = SubjectKey(letter.subject_key_id, letter.subject_hmac) if letter.subject_hmac else None
     entry_id = letter.entry_id if letter.request_id else None
     return {"request_id": letter.request_id, "entry_id": entry_id, "subject": subject}
+
+
+def _event(letter: Row[*tuple[Any, ...]], wanted: Change) -> Record:
+    note: Mapping[str, Any] = noted(wanted.note)
+    event = DeadLetterDecided(dead_letter_id=letter.id, prior=letter.status, status=wanted.to, **note)
+    return Record(event, actor=wanted.actor, **about(letter))

@@ -18,7 +18,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _CODE = re.compile(r"[A-Za-z_][A-Za-z0-9_.:\-]*")
 _WHO = re.compile(r"[A-Za-z0-9_:\-]{1,80}")
 _MOST = 2**31 - 1
+# The key of the context under which every failure is listed, once there was a second one.
+FAILURES, MOST_FAILURES = "failures", 50
 Check = Callable[[Any], bool]
+Facts = dict[str, Any]
 
 
 def _count(value: Any) -> bool:
@@ -54,6 +57,7 @@ ALLOWED: dict[str, dict[str, Check]] = {
         "force_redrive_count": _count,
         "failed_replays": _count,
         "same_error": _count,
+        "reopened": _count,
         "redrive_id": _uuid,
     },
     "entity_refs": {"entry_id": _uuid, "delivery_id": _uuid, "request_id": _uuid},
@@ -74,6 +78,27 @@ def checked(argument: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
     if problems:
         raise Refused("A dead letter does not keep this:", problems=problems)
     return {key: str(value) if isinstance(value, UUID) else value for key, value in (values or {}).items()}
+
+
+def with_failure(context: Mapping[str, Any] | None, before: Facts, latest: Facts) -> Facts:
+    """The context after another failure: the latest facts, and under `failures` those of each one.
+
+    `before` are the facts of the failure that the dead letter was about until now. Nothing is removed, and
+    tables in which rows were found stay named; of very many failures the first and the last ones are listed.
+    """
+    known = dict(context or {})
+    failures = [*(known.get(FAILURES) or [_present(before)]), _present(latest)]
+    if len(failures) > MOST_FAILURES:
+        failures = [failures[0], *failures[1 - MOST_FAILURES :]]
+    if "attempts" in latest:
+        known["attempts"] = latest["attempts"]
+    if tables := {*known.get("tables", ()), *latest.get("tables", ())}:
+        known["tables"] = sorted(tables)
+    return known | {FAILURES: failures}
+
+
+def _present(facts: Facts) -> Facts:
+    return {name: value for name, value in facts.items() if value not in (None, "", (), [])}
 
 
 def no_message(argument: str, text: str) -> None:

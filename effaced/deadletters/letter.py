@@ -9,7 +9,7 @@ from uuid import UUID
 
 from effaced import clock
 from effaced.crypto import Keyring
-from effaced.deadletters.context import as_uuid, checked, code, no_message
+from effaced.deadletters.context import as_uuid, checked, code, no_message, with_failure
 from effaced.deadletters.data import FailedOperationData
 from effaced.deadletters.rules import PENDING, domain_of
 from effaced.errors import Problem, Refused
@@ -128,13 +128,32 @@ def as_data(values: Mapping[Any, Any], note: str = "") -> FailedOperationData:
     )
 
 
-def with_details(context: Mapping[str, Any] | None, details: Mapping[str, Any] | None) -> Values:
-    """The context after a replay that failed again."""
+def after_failed_try(letter: Mapping[Any, Any], details: Mapping[str, Any] | None) -> Values:
+    """The context of a stored letter after a replay that failed again in the same way."""
     told = checked("error_details", details)
-    merged = dict(context or {})
+    context = after_failure(letter, _kind(letter) | told)
     if "status_code" in told:
-        merged[_RESPONSE] = {**merged.get(_RESPONSE, {}), "status_code": told.pop("status_code")}
-    return merged | told
+        context[_RESPONSE] = {**context.get(_RESPONSE, {}), "status_code": told["status_code"]}
+    return context
+
+
+def after_failure(letter: Mapping[Any, Any], latest: Values) -> Values:
+    """The context of a stored letter after another failure, of whatever kind."""
+    context = letter["context"] or {}
+    before = _kind(letter) | {
+        "attempts": context.get("attempts"),
+        "tables": context.get("tables"),
+        "status_code": context.get(_RESPONSE, {}).get("status_code"),
+    }
+    return with_failure(context, before, latest)
+
+
+def _kind(letter: Mapping[Any, Any]) -> Values:
+    return {
+        "domain": letter["domain"].value,
+        "error": letter["failure_type"],
+        "code": letter["error_code"],
+    }
 
 
 def _linked(

@@ -10,23 +10,25 @@ from typing import Any
 from effaced import clock
 from effaced.crypto import Keyring
 from effaced.deadletters import sla
-from effaced.deadletters.change import status_values
+from effaced.deadletters.change import Change, changed_values
+from effaced.deadletters.context import person
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
-from effaced.deadletters.letter import Values, with_details
-from effaced.deadletters.memory_letters import Behind as Behind
-from effaced.deadletters.memory_letters import MemoryLetters, counts, is_active, matching
+from effaced.deadletters.letter import Values, after_failed_try
+from effaced.deadletters.memory_letters import LinkedWork as LinkedWork
+from effaced.deadletters.memory_letters import MemoryLetters, counts, is_active, linked_to, matching
 from effaced.deadletters.memory_summaries import MemorySummaries
 from effaced.deadletters.rules import (
     ARCHIVED,
     FORCIBLE,
     OPEN,
     PENDING,
+    REPLAYED,
     REPLAYING,
     RESOLVED,
     SETTLED,
     after_failed_replay,
-    not_archived,
+    not_removable,
     purge_choice,
     scarred,
     status_of,
@@ -34,16 +36,16 @@ from effaced.deadletters.rules import (
 
 
 class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository):
-    """One lock around everything. `behind` stands for the outbox that this store does not have."""
+    """One lock around everything. `linked_work` stands for the outbox that this store does not have."""
 
     def __init__(
         self,
         keyring: Keyring,
         *,
-        behind: Behind | None = None,
+        linked_work: LinkedWork | None = None,
         sla_thresholds: Mapping[str, timedelta] = sla.THRESHOLDS,
     ) -> None:
-        MemoryLetters.__init__(self, behind or Behind())
+        MemoryLetters.__init__(self, linked_work or LinkedWork())
         FailedOperationRepository.__init__(self, keyring)
         self._summaries = MemorySummaries()
         self._sla = sla_thresholds
@@ -73,7 +75,10 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
             letter = self._one(id)
             if letter is None:
                 return False
-            self._change(letter, to, resolution_type, resolution_note, resolved_by_id, recommended_action)
+            self._refuse_undone(letter, to)
+            by = person(resolved_by_id)
+            wanted = Change(to, resolution=resolution_type, by=by, recommended=recommended_action)
+            self._change(letter, wanted, resolution_note)
             return True
 
     def increment_retry_count(self, id: str) -> bool:
@@ -101,9 +106,9 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
         to = status_of(status)
         with self._lock:
             chosen = {each["id"]: each for id in ids if (each := self._one(id)) is not None}
-            may = [each for each in chosen.values() if to not in SETTLED or not self._missing(each)]
+            may = [each for each in chosen.values() if to not in SETTLED or not self._not_done(each)]
             for letter in may:
-                letter.update(status_values(to))
+                self._change(letter, Change(to))
             return len(may)
 
     def find_by_status(
@@ -189,11 +194,10 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
             if force:
                 letter.update(marks=scarred(letter["marks"], count))
             letter.update(
-                status=REPLAYING,
+                changed_values(Change(REPLAYING)),
                 retry_count=1 if force else count + 1,
                 acquired=letter["acquired"] + 1,
                 last_retry_at=now,
-                updated_at=now,
             )
             return self._out(letter)
 
@@ -213,11 +217,13 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
             if letter is None or (letter["status"], letter["acquired"]) != (REPLAYING, acquired):
                 return False
             if success:
-                self._change(letter, RESOLVED, resolution_type or "replayed", note, resolved_by_id)
+                self._refuse_undone(letter, RESOLVED)
+                by = person(resolved_by_id)
+                self._change(letter, Change(RESOLVED, resolution=resolution_type or REPLAYED, by=by), note)
                 return True
-            context = with_details(letter["context"], error_details)
+            context = after_failed_try(letter, error_details)
             to = after_failed_replay(letter["retry_count"], letter["max_retries"])
-            letter.update(status_values(to), context=context)
+            letter.update(changed_values(Change(to)), context=context)
             return True
 
     def release_stale_replaying(self, older_than_minutes: int = 30) -> int:
@@ -227,7 +233,7 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
                 lambda each: (
                     each["status"] is REPLAYING
                     and each["updated_at"] <= since
-                    and each["entry_id"] not in self._behind.under_way
+                    and linked_to(each) not in self._linked_work.under_way
                 )
             )
             for letter in stale:
@@ -240,7 +246,7 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
         with self._lock:
             done = self._where(lambda each: self._archivable(each, since))
             for letter in done:
-                letter.update(status_values(ARCHIVED))
+                self._change(letter, Change(ARCHIVED))
             return len(done)
 
     def purge_archived(self, ids: list[str] | None = None, older_than_days: int | None = None) -> int:
@@ -249,8 +255,8 @@ class InMemoryFailedOperationRepository(MemoryLetters, FailedOperationRepository
             chosen: list[Values] = []
             if ids is not None:
                 chosen = [each for id in dict.fromkeys(ids) if (each := self._one(id)) is not None]
-                if others := [each for each in chosen if each["status"] is not ARCHIVED]:
-                    raise not_archived(len(others))
+                if others := [each for each in chosen if not self._removable(each)]:
+                    raise not_removable(len(others))
             elif older_than_days is not None:
                 chosen = self._purgeable(older_than_days)
             return self._remove(chosen)

@@ -10,19 +10,22 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from effaced import clock
-from effaced.deadletters.change import STILL_MISSING, status_values
-from effaced.deadletters.context import as_uuid, code, person
+from effaced.deadletters.change import Change, changed_values
+from effaced.deadletters.context import as_uuid
 from effaced.deadletters.data import FailedOperationData
 from effaced.deadletters.letter import Values, as_data
+from effaced.deadletters.linked_work import WHY_NOT_CLOSED
 from effaced.deadletters.rules import (
     ACTIVE,
     ARCHIVED,
+    PERMANENTLY_FAILED,
     REJECTED,
     RESOLVED,
     SETTLED,
     TWICE,
     domain_of,
     evict_choice,
+    reopened,
     status_of,
 )
 from effaced.errors import Conflict
@@ -34,18 +37,18 @@ Condition = Callable[[Values], bool]
 
 
 @dataclass(slots=True)
-class Behind:
-    """What stands behind letters, by the id of their entry: work under way, and erasures not made."""
+class LinkedWork:
+    """The work behind dead letters, by the id of the entry, delivery or request: under way, and not done."""
 
     under_way: set[UUID] = field(default_factory=set)
-    missing: set[UUID] = field(default_factory=set)
+    not_done: set[UUID] = field(default_factory=set)
 
 
 class MemoryLetters:
     """Letters by id, as the columns they would be. What changes something is called under the lock."""
 
-    def __init__(self, behind: Behind) -> None:
-        self._behind = behind
+    def __init__(self, linked_work: LinkedWork) -> None:
+        self._linked_work = linked_work
         self._letters: dict[UUID, Values] = {}
         self._notes: dict[UUID, str] = {}
         self._lock = threading.RLock()
@@ -74,42 +77,37 @@ class MemoryLetters:
         found = self._oldest(lambda each: each["expires_at"] is not None and over(each["expires_at"]))
         return sorted(found, key=lambda each: (each.expires_at, UUID(each.id)))
 
-    def _change(
-        self,
-        letter: Values,
-        to: DeadLetterStatus,
-        resolution: str,
-        note: str,
-        by: int | str | None,
-        recommended: str = "",
-    ) -> None:
-        if to in SETTLED and self._missing(letter):
-            raise Conflict(STILL_MISSING)
-        values = status_values(to)
-        if resolution:
-            values["resolution"] = code("resolution_type", resolution, 32)
-        if by is not None and to in SETTLED:
-            values["resolved_by"] = person(by)
-        if recommended:
-            values["recommended_action"] = code("recommended_action", recommended, 32)
-        if note:
+    def _change(self, letter: Values, wanted: Change, note: str = "") -> None:
+        if letter["status"] in SETTLED and wanted.to not in SETTLED:
+            letter["marks"] = reopened(letter["marks"])
+        letter.update(changed_values(wanted))
+        if wanted.to not in SETTLED:
+            self._notes.pop(letter["id"], None)
+        if note and wanted.to in (*SETTLED, PERMANENTLY_FAILED):
             self._notes[letter["id"]] = note
-        letter.update(values)
 
-    def _missing(self, letter: Values) -> bool:
-        return letter["entry_id"] in self._behind.missing
+    def _refuse_undone(self, letter: Values, to: DeadLetterStatus) -> None:
+        if to in SETTLED and self._not_done(letter):
+            raise Conflict(WHY_NOT_CLOSED[letter["domain"]])
+
+    def _not_done(self, letter: Values) -> bool:
+        return linked_to(letter) in self._linked_work.not_done
 
     def _archivable(self, letter: Values, since: datetime) -> bool:
         settled = letter["status"] in (RESOLVED, REJECTED) and letter["resolved_at"] <= since
-        return settled and not self._missing(letter)
+        return settled and not self._not_done(letter)
+
+    def _removable(self, letter: Values) -> bool:
+        return letter["status"] is ARCHIVED and not self._not_done(letter)
 
     def _purgeable(self, older_than_days: int) -> list[Values]:
         since = clock.now() - timedelta(days=older_than_days)
-        return self._where(lambda each: each["status"] is ARCHIVED and each["archived_at"] <= since)
+        return self._where(lambda each: self._removable(each) and each["archived_at"] <= since)
 
     def _evictable(self, count: int, domain: str | None) -> list[Values]:
         evict_choice(count)
-        chosen = self._where(matching(ARCHIVED, domain))[:count]
+        fits = matching(domain=domain)
+        chosen = self._where(lambda each: self._removable(each) and fits(each))[:count]
         if len(chosen) < count:
             unresolved = len(self._where(is_active))
             _log.error("dead_letters_not_evicted", asked=count, evicted=len(chosen), unresolved=unresolved)
@@ -136,6 +134,12 @@ def matching(
     if failure_type is not None:
         wanted["failure_type"] = failure_type
     return lambda each: all(each[name] == value for name, value in wanted.items())
+
+
+def linked_to(letter: Values) -> UUID | None:
+    """What a dead letter is about; of a local execution that is the request."""
+    link: UUID | None = letter["entry_id"] or letter["request_id"]
+    return link
 
 
 def is_active(letter: Values) -> bool:

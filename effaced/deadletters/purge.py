@@ -1,4 +1,4 @@
-"""Removing archived letters for good, and summing up what they were. Only archived ones, ever."""
+"""Removing archived dead letters for good, and summing up what they were. Only archived ones, ever."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
 from effaced.audit.notes import NoteRef, noted
 from effaced.audit.tables import Note
 from effaced.deadletters.change import about
-from effaced.deadletters.rules import ACTIVE, ARCHIVED, confirmed, evict_choice, not_archived, purge_choice
+from effaced.deadletters.linked_work import work_not_done
+from effaced.deadletters.rules import ACTIVE, ARCHIVED, confirmed, evict_choice, not_removable, purge_choice
 from effaced.deadletters.summaries import Group, sum_up
 from effaced.deadletters.tables import DeadLetter
 from effaced.log import get_logger
@@ -28,10 +29,15 @@ _log = get_logger(__name__)
 _LOT = 1_000
 
 
+def removable() -> ColumnElement[bool]:
+    """Archived, and over work that was done: nothing else is ever removed."""
+    return (DeadLetter.status == ARCHIVED) & ~work_not_done()
+
+
 def purgeable(older_than_days: int) -> ColumnElement[bool]:
     """Archived at least that many days ago: what a purge removes, and what its preview counts."""
     since = clock.now() - timedelta(days=older_than_days)
-    return (DeadLetter.status == ARCHIVED) & (DeadLetter.archived_at <= since)
+    return removable() & (DeadLetter.archived_at <= since)
 
 
 def count_purgeable(
@@ -40,7 +46,7 @@ def count_purgeable(
     """How many a purge of the same choice would remove. Refuses what the purge would refuse."""
     which = _chosen(session, ids, older_than_days)
     query = select(func.count()).select_from(DeadLetter)
-    return session.scalar(query.where(which, DeadLetter.status == ARCHIVED)) or 0
+    return session.scalar(query.where(which, removable())) or 0
 
 
 def purge(
@@ -54,7 +60,7 @@ def purge(
 ) -> int:
     """Remove the chosen letters; how many. Nothing is chosen by saying nothing.
 
-    Refuses, before anything is removed, if one of `ids` is not archived. With `expected` it also refuses to
+    Refuses, before anything is removed, if one of `ids` may not be. With `expected` it also refuses to
     remove another number than was confirmed; the caller rolls back then.
     """
     which = _chosen(session, ids, older_than_days)
@@ -77,9 +83,9 @@ def _chosen(session: Session, ids: Sequence[UUID] | None, older_than_days: int |
     if ids is None:
         return false()
     which = among(session, DeadLetter.id, ids)
-    others = session.scalar(select(func.count()).where(which, DeadLetter.status != ARCHIVED))
+    others = session.scalar(select(func.count()).where(which, ~removable()))
     if others:
-        raise not_archived(others)
+        raise not_removable(others)
     return which
 
 
@@ -93,10 +99,10 @@ def evict(
 ) -> int:
     """Remove up to `count` of the oldest archived letters; with `compress` a summary of each kind stays.
 
-    Letters that are not archived are never evicted, however full it is: then the alarm rings.
+    Dead letters that are not archived are never evicted, however full it is: then the alarm rings.
     """
     evict_choice(count)
-    which = DeadLetter.status == ARCHIVED
+    which = removable()
     if domain is not None:
         which &= DeadLetter.domain == domain
     lot = _lock(session, which, count)
@@ -124,7 +130,7 @@ def _lock(session: Session, which: ColumnElement[bool], limit: int) -> Sequence[
             DeadLetter.subject_hmac,
             DeadLetter.created_at,
         )
-        .where(which, DeadLetter.status == ARCHIVED)
+        .where(which, removable())
         .order_by(DeadLetter.created_at, DeadLetter.id)
         .limit(limit)
         .with_for_update(skip_locked=True)

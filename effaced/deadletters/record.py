@@ -30,9 +30,20 @@ from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
 from effaced.db import UtcDateTime, is_postgres
+from effaced.deadletters.letter import after_failure
 from effaced.deadletters.recommend import Failure as Failure
 from effaced.deadletters.recommend import History, recommend
-from effaced.deadletters.rules import PENDING, REPLAYING, SETTLED, after_failed_replay
+from effaced.deadletters.rules import ATTESTED as ATTESTED
+from effaced.deadletters.rules import (
+    PENDING,
+    REPLAYED,
+    REPLAYING,
+    SETTLED,
+    UNSETTLED_VALUES,
+    after_failed_replay,
+    reopened,
+)
+from effaced.deadletters.rules import SUPERSEDED as SUPERSEDED
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus, new_id
 from effaced.notify.notices import (
@@ -48,10 +59,6 @@ from effaced.sql import among_ids, as_ids
 from effaced.together import run
 
 _letters = cast(Table, DeadLetter.__table__)
-# How a letter was settled.
-REPLAYED = "replayed"
-ATTESTED = "attested"
-SUPERSEDED = "superseded"
 
 
 def record_failures(session: Session, failures: Sequence[Failure]) -> None:
@@ -66,6 +73,8 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
         earlier = known.get(_identity(failure.domain, failure.entry_id, failure.request_id))
         if earlier is not None:
             _failed_again(session, earlier, failure)
+            if earlier.status in SETTLED:
+                opened.append(_opened(failure, earlier.id))
             told += _notices(failure, earlier.id, again=True)
             continue
         letter_id = new_id()
@@ -94,16 +103,10 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
             }
         )
         told += _notices(failure, letter_id, again=False)
-        opened.append(
-            Record(
-                DeadLetterOpened(dead_letter_id=letter_id, domain=failure.domain, error=failure.error),
-                request_id=failure.request_id,
-                entry_id=failure.entry_id,
-                subject=failure.subject,
-            )
-        )
-    if rows:
+        opened.append(_opened(failure, letter_id))
+    if opened:
         append(session, opened)
+    if rows:
         session.execute(insert(DeadLetter), rows)
     announce(session, told)
 
@@ -203,8 +206,10 @@ def _existing(
             DeadLetter.request_id,
             DeadLetter.status,
             DeadLetter.failure_type,
+            DeadLetter.error_code,
             DeadLetter.retry_count,
             DeadLetter.max_retries,
+            DeadLetter.context,
             DeadLetter.marks,
         )
         .where(
@@ -220,28 +225,46 @@ def _existing(
 
 
 def _failed_again(session: Session, earlier: Row[*tuple[Any, ...]], failure: Failure) -> None:
-    """The letter that there is goes back to the people, with what has been tried in its marks."""
+    """The letter that there is goes back to the people; what failed before and was tried stays known."""
     marks = dict(earlier.marks or {})
     if earlier.status is REPLAYING:
         marks["failed_replays"] = marks.get("failed_replays", 0) + 1
         same = failure.error == earlier.failure_type
         marks["same_error"] = marks.get("same_error", 0) + 1 if same else 0
+    elif earlier.status in SETTLED:
+        marks = reopened(marks)
     history = History(marks.get("failed_replays", 0), marks.get("same_error", 0))
     session.execute(
         update(DeadLetter)
         .where(DeadLetter.id == earlier.id)
         .values(
+            **UNSETTLED_VALUES,
             status=after_failed_replay(earlier.retry_count, earlier.max_retries),
             domain=failure.domain,
             failure_type=failure.error,
             error_code=failure.code,
             recommended_action=recommend(failure, history),
-            context={"attempts": failure.attempts},
+            context=after_failure(earlier._mapping, _facts(failure)),
             marks=marks,
-            resolved_at=None,
-            resolved_by=None,
-            resolution="",
-            archived_at=None,
             updated_at=clock.now(),
         )
+    )
+
+
+def _facts(failure: Failure) -> dict[str, Any]:
+    return {
+        "domain": failure.domain.value,
+        "error": failure.error,
+        "code": failure.code,
+        "attempts": failure.attempts,
+        "tables": list(failure.tables),
+    }
+
+
+def _opened(failure: Failure, letter_id: UUID) -> Record:
+    return Record(
+        DeadLetterOpened(dead_letter_id=letter_id, domain=failure.domain, error=failure.error),
+        request_id=failure.request_id,
+        entry_id=failure.entry_id,
+        subject=failure.subject,
     )

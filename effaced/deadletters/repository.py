@@ -1,4 +1,4 @@
-"""The repository over the database: open, call the verb, commit."""
+"""The repository over the database: open, call the function that the product itself calls, commit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, insert
+from sqlalchemy import Row, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -17,17 +17,27 @@ from effaced.audit.notes import NoteRef, read_notes, write_note
 from effaced.crypto import Keyring
 from effaced.db import Database
 from effaced.deadletters import acquire, change, find, purge, sla, summaries, tidy
+from effaced.deadletters.change import Change
 from effaced.deadletters.context import as_uuid, person
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
 from effaced.deadletters.letter import Values, as_data
-from effaced.deadletters.rules import ACTIVE, PENDING, RESOLVED, SETTLED, TWICE, domain_of, status_of
+from effaced.deadletters.rules import (
+    ACTIVE,
+    PENDING,
+    REPLAYED,
+    RESOLVED,
+    SETTLED,
+    TWICE,
+    domain_of,
+    status_of,
+)
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import Conflict
 
 
 class SQLFailedOperationRepository(FailedOperationRepository):
-    """On PostgreSQL and SQLite. `also_under_way` says what other rooms still have to do behind a letter."""
+    """On PostgreSQL and SQLite."""
 
     def __init__(
         self,
@@ -35,13 +45,11 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         keyring: Keyring,
         *,
         actor: str = SYSTEM,
-        also_under_way: Sequence[ColumnElement[bool]] = (),
         sla_thresholds: Mapping[str, timedelta] = sla.THRESHOLDS,
     ) -> None:
         super().__init__(keyring)
         self._db = database
         self._actor = actor
-        self._also_under_way = also_under_way
         self._sla = sla_thresholds
 
     def _keep(self, values: Values) -> None:
@@ -82,19 +90,16 @@ class SQLFailedOperationRepository(FailedOperationRepository):
             if not find.count(session, which):
                 return False
             if to in SETTLED:
-                change.refuse_missing(session, which)
-            note = self._note(session, letter_id, resolution_note)
-            by = person(resolved_by_id)
-            changed = change.change(
-                session,
-                which,
+                change.refuse_undone(session, which)
+            wanted = Change(
                 to,
+                self._actor,
                 resolution=resolution_type,
-                by=by,
-                note=note,
+                by=person(resolved_by_id),
+                note=self._note(session, letter_id, resolution_note),
                 recommended=recommended_action,
             )
-            return changed == 1
+            return change.change(session, which, wanted) == 1
 
     def increment_retry_count(self, id: str) -> bool:
         letter_id = as_uuid(id)
@@ -120,7 +125,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     def bulk_update_status(self, ids: list[str], status: str) -> int:
         to, known = status_of(status), _uuids(ids)
         with self._db.begin() as session:
-            return change.change_some(session, known, to) if known else 0
+            return change.change_some(session, known, Change(to, self._actor)) if known else 0
 
     def find_by_status(
         self, status: str, domain: str | None = None, failure_type: str | None = None, limit: int = 100
@@ -214,24 +219,22 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         with self._db.begin() as session:
             if not acquire.is_ours(session, letter_id, acquired):
                 return False
-            return acquire.complete_replay(
-                session,
-                letter_id,
-                acquired,
-                success=success,
-                resolution=resolution_type,
+            ended = Change(
+                RESOLVED,
+                self._actor,
+                resolution=resolution_type or REPLAYED,
                 by=person(resolved_by_id),
                 note=self._note(session, letter_id, note),
-                details=error_details,
+            )
+            return acquire.complete_replay(
+                session, letter_id, acquired, ended if success else None, details=error_details
             )
 
     def release_stale_replaying(self, older_than_minutes: int = 30) -> int:
         older_than, total = timedelta(minutes=older_than_minutes), 0
         while True:
             with self._db.begin() as session:
-                released = tidy.release_stale(
-                    session, older_than=older_than, also_under_way=self._also_under_way
-                )
+                released = tidy.release_stale(session, older_than=older_than)
             total += released
             if released < tidy.MOST:
                 return total

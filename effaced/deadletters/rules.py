@@ -34,8 +34,19 @@ DECISIONS: dict[DeadLetterStatus, tuple[DeadLetterStatus, ...]] = {
     PERMANENTLY_FAILED: (PENDING, REVIEWING, REQUIRES_REVIEW),
     PENDING: (REVIEWING, PERMANENTLY_FAILED, REJECTED),
 }
+# How a dead letter was settled.
+BY_HAND, REPLAYED, ATTESTED, SUPERSEDED = "by_hand", "replayed", "attested", "superseded"
+# The columns that say how a dead letter was settled, of one that is not.
+UNSETTLED_VALUES: Mapping[str, Any] = {
+    "resolved_at": None,
+    "resolved_by": None,
+    "resolution": "",
+    "resolution_note_id": None,
+    "archived_at": None,
+}
 TWICE = "There is a dead letter of this domain for this entry already."
 PREVIOUS_TOTAL, FORCED = "previous_total_retries", "force_redrive_count"
+REOPENED = "reopened"
 
 
 class BadChoice(Refused, ValueError):
@@ -64,6 +75,12 @@ def scarred(marks: Mapping[str, Any] | None, retry_count: int) -> dict[str, Any]
     }
 
 
+def reopened(marks: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The marks of a settled dead letter that is open again: how it was settled is in the trail."""
+    marks = dict(marks or {})
+    return marks | {REOPENED: marks.get(REOPENED, 0) + 1}
+
+
 def purge_choice(ids: object, older_than_days: int | None) -> None:
     """Refuses a purge that says two things at once, or a negative age."""
     if ids is not None and older_than_days is not None:
@@ -82,9 +99,10 @@ def evict_choice(count: int) -> None:
         raise BadChoice(f"Evict: the count {said}.", problems=[Problem("count", said)])
 
 
-def not_archived(count: int) -> BadChoice:
+def not_removable(count: int) -> BadChoice:
     said = (
-        f"{count} of them {'is' if count == 1 else 'are'} not archived; only archived letters can be removed"
+        f"{count} of them {'is' if count == 1 else 'are'} not archived, or the work behind is not done; "
+        "only archived dead letters over work that was done can be removed"
     )
     return BadChoice(f"Nothing was removed: {said}.", problems=[Problem("ids", said)])
 

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, case, or_, select, update
+from sqlalchemy import ColumnElement, case, select, update
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.audit.append import SYSTEM, Record, append, append_one
-from effaced.audit.events import DeadLetterDecided, DeadLettersArchived
-from effaced.deadletters.behind import erasure_missing, under_way
-from effaced.deadletters.change import about, status_values
+from effaced.audit.append import SYSTEM, append_one
+from effaced.audit.events import DeadLettersArchived
+from effaced.deadletters.change import Change, change, changed_values
+from effaced.deadletters.linked_work import work_not_done, work_under_way
 from effaced.deadletters.rules import ARCHIVED, PENDING, REJECTED, REPLAYING, REQUIRES_REVIEW, RESOLVED
 from effaced.deadletters.tables import DeadLetter
 from effaced.sql import among
@@ -28,24 +28,17 @@ MOST = 1_000
 EXPIRED = "expired"
 
 
-def release_stale(
-    session: Session,
-    *,
-    older_than: timedelta = STALE_AFTER,
-    limit: int = MOST,
-    also_under_way: Sequence[ColumnElement[bool]] = (),
-) -> int:
+def release_stale(session: Session, *, older_than: timedelta = STALE_AFTER, limit: int = MOST) -> int:
     """Give letters back whose replay has nothing under way any more; how many.
 
-    They are pending again, or for review if their tries are used up. `also_under_way` are conditions that
-    other rooms know, such as an execution that is still to come.
+    They are pending again, or for review if their tries are used up.
     """
     stale = session.scalars(
         select(DeadLetter.id)
         .where(
             DeadLetter.status == REPLAYING,
             DeadLetter.updated_at <= clock.now() - older_than,
-            ~or_(under_way(), *also_under_way),
+            ~work_under_way(),
         )
         .order_by(DeadLetter.id)
         .limit(limit)
@@ -77,52 +70,22 @@ def archive_these(session: Session, ids: Sequence[UUID], *, actor: str) -> int:
 
 
 def archivable(older_than: timedelta = timedelta(0)) -> ColumnElement[bool]:
-    """Settled that long ago, and with no erasure behind them that was not made."""
-    settled = DeadLetter.status.in_((RESOLVED, REJECTED)) & ~erasure_missing()
+    """Settled that long ago, and over work that was done."""
+    settled = DeadLetter.status.in_((RESOLVED, REJECTED)) & ~work_not_done()
     return settled & (DeadLetter.resolved_at <= clock.now() - older_than)
 
 
 def archive(session: Session, which: ColumnElement[bool], limit: int, *, actor: str) -> int:
-    letters = session.execute(
-        select(
-            DeadLetter.id,
-            DeadLetter.status,
-            DeadLetter.entry_id,
-            DeadLetter.request_id,
-            DeadLetter.subject_key_id,
-            DeadLetter.subject_hmac,
-        )
-        .where(which)
-        .order_by(DeadLetter.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    ).all()
-    if not letters:
-        return 0
-    append(
-        session,
-        [
-            Record(
-                DeadLetterDecided(dead_letter_id=letter.id, prior=letter.status, status=ARCHIVED),
-                actor=actor,
-                **about(letter),
-            )
-            for letter in letters
-        ],
-    )
-    append_one(session, DeadLettersArchived(count=len(letters)), actor=actor)
-    session.execute(
-        update(DeadLetter)
-        .where(among(session, DeadLetter.id, [letter.id for letter in letters]))
-        .values(status_values(ARCHIVED))
-    )
-    return len(letters)
+    archived = change(session, which, Change(ARCHIVED, actor), limit=limit, skip_locked=True)
+    if archived:
+        append_one(session, DeadLettersArchived(count=archived), actor=actor)
+    return archived
 
 
 def expire(session: Session, *, limit: int = MOST) -> int:
     """Letters whose time is over: settled ones are archived, pending ones are for review; how many.
 
-    An erasure that was not made does not end because its letter has.
+    Work that was not done does not end because the time of its dead letter is over.
     """
     over = DeadLetter.expires_at <= clock.now()
     archived = archive(session, over & archivable(), limit, actor=SYSTEM)
@@ -137,7 +100,7 @@ def _for_review(session: Session, over: ColumnElement[bool], limit: int) -> int:
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
-    values = status_values(REQUIRES_REVIEW) | {"next_action_hint": EXPIRED}
+    values = changed_values(Change(REQUIRES_REVIEW)) | {"next_action_hint": EXPIRED}
     changed = session.execute(
         update(DeadLetter)
         .where(among(session, DeadLetter.id, pending), DeadLetter.status == PENDING)

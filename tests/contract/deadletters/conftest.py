@@ -1,39 +1,67 @@
-"""The stores of dead letters, each with a way to say what stands behind a letter."""
+"""The stores of dead letters, each with a way to say how the work behind one stands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
 from uuid import UUID
 
 import pytest
 from letters_cast import databases, emptied
 from saga_cast import KEYRING
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from effaced import clock
 from effaced.clock import ManualClock
 from effaced.db import Database
 from effaced.deadletters.data import FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
-from effaced.deadletters.memory import Behind, InMemoryFailedOperationRepository
+from effaced.deadletters.memory import InMemoryFailedOperationRepository, LinkedWork
 from effaced.deadletters.repository import SQLFailedOperationRepository
-from effaced.model import OutboxOperation, OutboxStatus, new_id
+from effaced.model import (
+    DeliveryStatus,
+    NoticeType,
+    OutboxOperation,
+    OutboxStatus,
+    RequestKind,
+    RequestStatus,
+    Verification,
+    new_id,
+)
+from effaced.notify.tables import Delivery, Message
 from effaced.outbox.tables import OutboxRow
+from effaced.requests.tables import Request
 
 __all__ = ["databases"]
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
+class Work(Enum):
+    """How the work behind a dead letter stands."""
+
+    DONE = "done"
+    NOT_DONE = "not_done"
+    UNDER_WAY = "under_way"
+
+
 @dataclass
 class Store:
-    """One store. `entry` makes what a letter is linked to, in the state given."""
+    """One store. `entry` makes an entry in the state given, `set_work` says how linked work stands."""
 
     letters: FailedOperationRepository
     entry: Callable[[OutboxStatus], UUID]
+    set_work: Callable[[str, UUID, Work], None]
+
+    def linked(self, domain: str, work: Work) -> tuple[str, UUID]:
+        """A dead letter with work behind it; its id, and that of the work."""
+        link = new_id()
+        self.set_work(domain, link, work)
+        kind = {"local_execution": "request", "message": "delivery"}.get(domain, "entry")
+        return self.create(domain, entity_type=kind, entity_id=str(link)), link
 
     def create(self, domain: str = "external_call", failure_type: str = "Timeout", **more: Any) -> str:
         return self.letters.create(domain, failure_type, **more).id
@@ -59,39 +87,99 @@ def now() -> Iterator[ManualClock]:
 
 
 def in_memory() -> Store:
-    behind = Behind()
+    linked_work = LinkedWork()
+
+    def set_work(_domain: str, link: UUID, work: Work) -> None:
+        for ids, belongs in (
+            (linked_work.under_way, work is Work.UNDER_WAY),
+            (linked_work.not_done, work is not Work.DONE),
+        ):
+            (ids.add if belongs else ids.discard)(link)
 
     def entry(status: OutboxStatus) -> UUID:
         entry_id = new_id()
-        if status not in (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED):
-            behind.under_way.add(entry_id)
-        if status is not OutboxStatus.SUCCEEDED:
-            behind.missing.add(entry_id)
+        ended = {OutboxStatus.SUCCEEDED: Work.DONE, OutboxStatus.ABANDONED: Work.NOT_DONE}
+        set_work("external_call", entry_id, ended.get(status, Work.UNDER_WAY))
         return entry_id
 
-    return Store(InMemoryFailedOperationRepository(KEYRING, behind=behind), entry)
+    return Store(InMemoryFailedOperationRepository(KEYRING, linked_work=linked_work), entry, set_work)
+
+
+_ENTRY = {
+    Work.DONE: {"status": OutboxStatus.SUCCEEDED},
+    Work.NOT_DONE: {"status": OutboxStatus.ABANDONED},
+    Work.UNDER_WAY: {"status": OutboxStatus.SCHEDULED},
+}
+_READ_BACK = {
+    Work.DONE: {"verification": Verification.CONFIRMED, "verify_due_at": None},
+    Work.NOT_DONE: {"verification": Verification.STILL_PRESENT, "verify_due_at": None},
+    Work.UNDER_WAY: {"verification": Verification.DUE, "verify_due_at": START},
+}
+_REQUEST = {
+    Work.DONE: {"status": RequestStatus.RUNNING, "execute_at": None, "executed_at": START},
+    Work.NOT_DONE: {"status": RequestStatus.APPROVED, "execute_at": None, "executed_at": None},
+    Work.UNDER_WAY: {"status": RequestStatus.APPROVED, "execute_at": START, "executed_at": None},
+}
+_DELIVERY = {
+    Work.DONE: {"status": DeliveryStatus.DELIVERED},
+    Work.NOT_DONE: {"status": DeliveryStatus.UNDELIVERABLE},
+    Work.UNDER_WAY: {"status": DeliveryStatus.PENDING},
+}
 
 
 def in_database(database: Database) -> Store:
     def entry(status: OutboxStatus) -> UUID:
-        entry_id, at = new_id(), clock.now()
-        values = {
-            "entry_id": entry_id,
-            "request_id": new_id(),
-            "operation": OutboxOperation.ERASE,
-            "resolver": "crm",
-            "subject_key_id": "k1",
-            "subject_hmac": "0" * 64,
-            "ref_kind": "crm",
-            "status": status,
-            "enqueued_at": at,
-            "aging_since": at,
-        }
-        with database.begin() as session:
-            session.execute(insert(OutboxRow), [values])
+        entry_id = new_id()
+        put(OutboxRow, OutboxRow.entry_id, entry_id, {"status": status})
         return entry_id
 
-    return Store(SQLFailedOperationRepository(database, KEYRING), entry)
+    def set_work(domain: str, link: UUID, work: Work) -> None:
+        if domain == "local_execution":
+            put(Request, Request.id, link, _REQUEST[work])
+        elif domain == "message":
+            put(Delivery, Delivery.id, link, _DELIVERY[work])
+        elif domain == "verification":
+            put(OutboxRow, OutboxRow.entry_id, link, {"status": OutboxStatus.SUCCEEDED, **_READ_BACK[work]})
+        else:
+            put(OutboxRow, OutboxRow.entry_id, link, _ENTRY[work])
+
+    def put(table: Any, key: Any, link: UUID, values: dict[str, Any]) -> None:
+        with database.begin() as session:
+            if session.execute(update(table).where(key == link).values(values).returning(key)).first():
+                return
+            if table is Delivery:
+                message = {"id": link, "type": NoticeType.REQUEST_COMPLETED, "payload": {}}
+                session.execute(insert(Message), [{**message, "created_at": clock.now()}])
+            session.execute(insert(table), [{**_columns(table, link), **values}])
+
+    return Store(SQLFailedOperationRepository(database, KEYRING), entry, set_work)
+
+
+def _columns(table: Any, link: UUID) -> dict[str, Any]:
+    at, person = clock.now(), {"subject_key_id": "k1", "subject_hmac": link.hex}
+    if table is Delivery:
+        return {"id": link, "message_id": link, "target": "ops", "gate": at, "aging_since": at}
+    if table is Request:
+        return {
+            **person,
+            "id": link,
+            "ref": link.hex[-16:],
+            "kind": RequestKind.ERASURE,
+            "datamap_hash": "0" * 64,
+            "approvals_needed": 1,
+            "received_at": at,
+            "due_at": at,
+        }
+    return {
+        **person,
+        "entry_id": link,
+        "request_id": new_id(),
+        "operation": OutboxOperation.ERASE,
+        "resolver": "crm",
+        "ref_kind": "crm",
+        "enqueued_at": at,
+        "aging_since": at,
+    }
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])

@@ -16,6 +16,7 @@ from effaced import clock
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import Note
 from effaced.clock import ManualClock
+from effaced.deadletters import change
 from effaced.deadletters.assign import add_note, assign, notes_of
 from effaced.deadletters.read import DeadLetterFilter, facets, groups, letter, list_dead_letters
 from effaced.deadletters.record import Failure, record_failures
@@ -33,7 +34,6 @@ from effaced.model import (
     new_id,
 )
 from effaced.requests.attest import attest
-from effaced.requests.letters import decide_letter
 from effaced.requests.read import Blocker, RequestFilter, list_requests
 
 S = DeadLetterStatus
@@ -41,7 +41,7 @@ S = DeadLetterStatus
 
 def decide(post: Post, letter_id: UUID, to: DeadLetterStatus, reason: str = "seen to") -> None:
     with post.db.begin() as session:
-        decide_letter(session, KEYRING, letter_id, to, actor="officer:7", reason=reason)
+        change.decide(session, KEYRING, letter_id, to, actor="officer:7", reason=reason)
 
 
 @pytest.fixture
