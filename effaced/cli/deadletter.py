@@ -117,7 +117,7 @@ def stats(settings: Settings, /, as_json: bool, **given: Any) -> None:
 def resolve(settings: Settings, letters: tuple[str, ...], to: str, reason: str) -> None:
     """Decide about letters, with a reason. All of them, or none.
 
-    A letter over an erasure that was not made can't be closed: requeue it, or attest it in the console.
+    A letter over work that was not done can't be closed: requeue it, or attest it in the console.
     """
     ids = letter_ids(letters)
     with opened(settings) as database, database.begin() as session:

@@ -13,7 +13,9 @@ from rich.text import Text
 
 from effaced import clock
 from effaced.deadletters.assign import LetterNote
+from effaced.deadletters.context import FAILURES
 from effaced.deadletters.read import DeadLetterLine
+from effaced.deadletters.rules import REOPENED
 from effaced.model import DeadLetterStatus
 from effaced.requests.redrive import RedriveResult, said
 from effaced.requests.redrive_view import RedriveView
@@ -64,8 +66,11 @@ def one(
         "error": letter.failure_type,
         "code": letter.error_code,
         "attempts": letter.context.get("attempts"),
+        "rows left in": ", ".join(letter.context.get("tables", [])),
+        "all failures": ", ".join(_failure(each) for each in letter.context.get(FAILURES, [])),
         "tried again": f"{letter.retry_count} of {letter.max_retries}",
         "forced": (letter.marks or {}).get("force_redrive_count"),
+        "reopened": (letter.marks or {}).get(REOPENED),
         "request": ref,
         "entry": letter.entry_id,
         "looked after by": assigned,
@@ -86,6 +91,11 @@ def one(
     for note in notes:
         said_by = f"{note.at:%Y-%m-%d %H:%M} UTC, {names.get(note.author, note.author)}:"
         console.print(Text(said_by, style="bold"), Text(note.text or "(erased)"))
+
+
+def _failure(facts: Mapping[str, Any]) -> str:
+    tables = facts.get("tables", [])
+    return str(facts["error"]) + (f" (rows left in {', '.join(tables)})" if tables else "")
 
 
 def stats(found: Mapping[str, Any]) -> None:

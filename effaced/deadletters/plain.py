@@ -6,6 +6,7 @@ from typing import Any
 
 from effaced.clock import text
 from effaced.deadletters.assign import LetterNote
+from effaced.deadletters.context import FAILURES
 from effaced.deadletters.read import DeadLetterGroup, DeadLetterLine
 
 
@@ -21,6 +22,8 @@ def plain_letter(letter: DeadLetterLine) -> dict[str, Any]:
         "entry_id": _id(letter.entry_id),
         "request_id": _id(letter.request_id),
         "attempts": letter.context.get("attempts"),
+        "tables": letter.context.get("tables", []),
+        "failures": letter.context.get(FAILURES, []),
         "retry_count": letter.retry_count,
         "max_retries": letter.max_retries,
         "metadata": letter.marks or {},

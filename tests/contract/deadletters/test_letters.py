@@ -108,6 +108,24 @@ class TestD2Update:
         assert (found.resolution_type, found.resolution_note) == ("by_hand", "they called back")
         assert (found.resolved_by_id, found.recommended_action) == ("7", "escalate")
 
+    @pytest.mark.parametrize("status", ["pending", "reviewing", "requires_review", "replaying"])
+    def test_opened_again_it_no_longer_says_how_it_was_settled(self, store: Store, status: str) -> None:
+        letter_id = store.create()
+        store.letters.update_status(letter_id, "resolved", "fixed", "they called back", 7)
+        store.letters.update_status(letter_id, "archived")
+        store.letters.update_status(letter_id, status)
+        found = store.get(letter_id)
+        assert (found.resolution_type, found.resolution_note, found.resolved_by_id) == ("", "", None)
+        assert (found.resolved_at, found.archived_at, found.metadata) == (None, None, {"reopened": 1})
+
+    def test_opened_in_bulk_it_no_longer_says_how_it_was_settled(self, store: Store) -> None:
+        letter_id = store.create()
+        store.letters.update_status(letter_id, "rejected", "no_failure", "a test", 7)
+        assert store.letters.bulk_update_status([letter_id], "pending") == 1
+        found = store.get(letter_id)
+        assert (found.resolution_type, found.resolution_note, found.resolved_by_id) == ("", "", None)
+        assert found.metadata == {"reopened": 1}
+
     def test_resolved_stamps_the_moment(self, store: Store, now: ManualClock) -> None:
         letter_id = store.create()
         now.advance(HOUR)

@@ -136,6 +136,27 @@ class TestD8Complete:
         store.letters.complete_replay(letter_id, False, acquired=take(store, letter_id))
         assert store.status(letter_id) == "requires_review"
 
+    def test_badly_keeps_what_earlier_failures_said(self, store: Store) -> None:
+        letter_id = store.create(
+            error_code="http_503",
+            snapshot_data={"attempts": 3, "operation": "erase"},
+            response_data={"status_code": 503, "latency_ms": 12},
+        )
+        details = {"attempts": 8, "status_code": 500}
+        number = take(store, letter_id)
+        store.letters.complete_replay(letter_id, False, error_details=details, acquired=number)
+        found = store.get(letter_id)
+        about = {"domain": "external_call", "error": "Timeout", "code": "http_503"}
+        assert found.snapshot_data == {
+            "attempts": 8,
+            "operation": "erase",
+            "failures": [
+                {**about, "attempts": 3, "status_code": 503},
+                {**about, "attempts": 8, "status_code": 500},
+            ],
+        }
+        assert found.response_data == {"status_code": 500, "latency_ms": 12}
+
     @pytest.mark.parametrize("success", [True, False])
     def test_under_an_old_number_changes_nothing(self, store: Store, now: ManualClock, success: bool) -> None:
         """Released as stale and taken by somebody else, by force: the count is 1 again, the number is not."""

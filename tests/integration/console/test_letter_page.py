@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -93,10 +94,10 @@ def test_what_can_not_be_closed_is_not_offered_to_be_and_says_why(house: House, 
     (each,) = fail(house, 1)
     page = ada.get(f"{LIST}/{each}").text
     assert choices(page) == ["review"]
-    assert "The erasure behind this letter was not made, or could not be seen to be." in read(page)
+    assert "The call behind this dead letter has not succeeded." in read(page)
     message = ada.get(f"{LIST}/{a_message(house)}").text
     assert choices(message) == ["resolve", "reject", "review"]
-    assert "was not made" not in message
+    assert "has not succeeded" not in message
 
 
 def test_a_letter_over_an_execution_that_failed_is_not_offered_to_be_closed(
@@ -118,15 +119,21 @@ def test_a_letter_over_an_execution_that_failed_is_not_offered_to_be_closed(
         each = session.scalars(select(DeadLetter.id)).one()
     page = ada.get(f"{LIST}/{each}").text
     assert choices(page) == ["review"]
-    assert "The request behind this letter was not executed." in page
+    assert "The request behind this dead letter was not executed." in page
     assert "Rows left in visits" in read(page)
+    assert "All failures" not in page
+    with house.runtime.db.begin() as session:
+        record_failures(session, [replace(failure, error="OperationalError", tables=())])
+    told = read(ada.get(f"{LIST}/{each}").text)
+    assert "Rows left in visits" in told
+    assert "All failures StillReachable rows left in visits , OperationalError" in told
 
 
 @pytest.mark.parametrize(
     ("form", "said"),
     [
         ({"decision": "review", "reason": ""}, "The reason is missing."),
-        ({"decision": "resolve", "reason": REASON}, "The erasure behind this letter was not made,"),
+        ({"decision": "resolve", "reason": REASON}, "The call behind this dead letter has not succeeded."),
         ({"decision": "burn", "reason": REASON}, "Say what is to become of it."),
     ],
 )

@@ -18,23 +18,32 @@ from effaced.audit.tables import Note
 from effaced.clock import ManualClock
 from effaced.deadletters import change
 from effaced.deadletters.assign import add_note, assign, notes_of
+from effaced.deadletters.context import MOST_FAILURES
+from effaced.deadletters.purge import purge
 from effaced.deadletters.read import DeadLetterFilter, facets, groups, letter, list_dead_letters
 from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.deadletters.rules import DECISIONS
 from effaced.deadletters.sla import THRESHOLDS
 from effaced.deadletters.tables import DeadLetter
+from effaced.deadletters.tidy import archive_settled
 from effaced.errors import Conflict, NotFound, Refused, ResolverError
 from effaced.model import (
     DeadLetterDomain,
     DeadLetterStatus,
+    DeliveryStatus,
+    NoticeType,
     OutboxStatus,
+    RequestStatus,
     Role,
     StepOutcome,
     Verification,
     new_id,
 )
+from effaced.notify.tables import Delivery, Message
 from effaced.requests.attest import attest
 from effaced.requests.read import Blocker, RequestFilter, list_requests
+from effaced.requests.tables import Request
 
 S = DeadLetterStatus
 
@@ -116,7 +125,7 @@ class TestDecide:
     @pytest.mark.parametrize("to", [S.RESOLVED, S.REJECTED])
     def test_does_not_close_over_an_erasure_that_was_not_made(self, post: Post, to: DeadLetterStatus) -> None:
         (letter_id,) = post.fail()
-        with pytest.raises(Conflict, match="not made"):
+        with pytest.raises(Conflict, match="has not succeeded"):
             decide(post, letter_id, to)
         decide(post, letter_id, S.PERMANENTLY_FAILED)
         assert post.letter(letter_id).status is S.PERMANENTLY_FAILED
@@ -138,10 +147,153 @@ class TestDecide:
         found = post.letter(letter_id)
         assert (found.status, found.resolution, found.resolved_by) == (S.RESOLVED, "attested", "officer:8")
 
-    def test_closes_a_correction_that_was_sent_again(self, post: Post) -> None:
+    def test_a_correction_that_was_not_made_is_closed_by_attesting_it(self, post: Post) -> None:
         letter_id = post.fail_correction()
-        decide(post, letter_id, S.RESOLVED, "sent again")
+        with pytest.raises(Conflict, match="has not succeeded"):
+            decide(post, letter_id, S.RESOLVED, "corrected it myself")
+        with post.db.begin() as session:
+            attest(session, KEYRING, post.entry().entry_id, actor="officer:8", reason="corrected it myself")
+        assert (post.letter(letter_id).status, post.letter(letter_id).resolution) == (S.RESOLVED, "attested")
+
+    @pytest.mark.parametrize("status", [RequestStatus.APPROVED, RequestStatus.ON_HOLD])
+    def test_does_not_close_over_a_request_that_is_still_to_be_executed(
+        self, post: Post, status: RequestStatus
+    ) -> None:
+        request_id = post.request(("crm", "c-1"))
+        with post.db.begin() as session:
+            request = session.get_one(Request, request_id)
+            request.status, request.executed_at, request.execute_at = status, None, None
+        domain = DeadLetterDomain.LOCAL_EXECUTION
+        letter_id = add_failure(post, domain, request_id=request_id, entry_id=None)
+        with pytest.raises(Conflict, match="was not executed"):
+            decide(post, letter_id, S.RESOLVED)
+        with post.db.begin() as session:
+            request = session.get_one(Request, request_id)
+            request.status, request.closed_at = RequestStatus.CANCELLED, NOON
+        decide(post, letter_id, S.RESOLVED)
         assert post.letter(letter_id).status is S.RESOLVED
+
+    def test_an_undelivered_message_is_closed_with_a_reason_and_then_archived(
+        self, post: Post, noon: ManualClock
+    ) -> None:
+        delivery_id = new_id()
+        with post.db.begin() as session:
+            message = Message(
+                id=new_id(),
+                type=NoticeType.REQUEST_COMPLETED,
+                payload={},
+                created_at=NOON,
+                fanned_out_at=NOON,
+            )
+            delivery = Delivery(id=delivery_id, message_id=message.id, target="ops", gate=NOON)
+            delivery.aging_since, delivery.status = NOON, DeliveryStatus.UNDELIVERABLE
+            session.add(message)
+            session.flush()
+            session.add(delivery)
+        letter_id = add_failure(post, entry_id=delivery_id)
+        with pytest.raises(Conflict, match="was not delivered"):
+            SQLFailedOperationRepository(post.db, KEYRING).mark_as_resolved(str(letter_id), "by_hand")
+        decide(post, letter_id, S.RESOLVED, "told them by phone")
+        noon.advance(timedelta(days=30))
+        with post.db.begin() as session:
+            assert archive_settled(session) == 1
+            assert purge(session, older_than_days=0) == 1
+
+
+class TestReopened:
+    """A dead letter that is open again no longer says how it was settled."""
+
+    def settlement(self, found: DeadLetter) -> tuple[object, ...]:
+        return (
+            found.resolution,
+            found.resolved_at,
+            found.resolved_by,
+            found.resolution_note_id,
+            found.archived_at,
+        )
+
+    NONE = ("", None, None, None, None)
+
+    def test_by_a_decision(self, post: Post, undelivered: UUID) -> None:
+        decide(post, undelivered, S.REJECTED, "was a test")
+        decide(post, undelivered, S.PENDING, "it was not")
+        found = post.letter(undelivered)
+        assert (self.settlement(found), found.marks) == (self.NONE, {"reopened": 1})
+        moves = [
+            (each.payload["prior"], each.payload["status"]) for each in post.events("DEAD_LETTER_DECIDED")
+        ]
+        assert moves == [("pending", "rejected"), ("rejected", "pending")]
+
+    def test_by_another_failure(self, post: Post, undelivered: UUID) -> None:
+        decide(post, undelivered, S.RESOLVED, "they have it")
+        link = post.letter(undelivered).entry_id
+        failure = Failure(DeadLetterDomain.MESSAGE, None, None, "Timeout", "max_age", entry_id=link)
+        with post.db.begin() as session:
+            record_failures(session, [failure])
+        found = post.letter(undelivered)
+        assert (found.status, self.settlement(found)) == (S.PENDING, self.NONE)
+        assert (found.marks or {})["reopened"] == 1
+        opened = [each.payload["error"] for each in post.events("DEAD_LETTER_OPENED")]
+        assert opened == ["Refused", "Timeout"]
+
+    def test_by_a_program(self, post: Post, undelivered: UUID) -> None:
+        letters, name = SQLFailedOperationRepository(post.db, KEYRING), str(undelivered)
+        letters.update_status(name, "resolved", "fixed", "it was the firewall", 7)
+        letters.update_status(name, "archived")
+        letters.update_status(name, "pending", "fixed", "not fixed", 7)
+        found = letters.get_by_id(name)
+        assert found is not None
+        assert (found.resolution_type, found.resolution_note, found.resolved_by_id) == ("", "", None)
+        assert (found.resolved_at, found.archived_at, found.metadata) == (None, None, {"reopened": 1})
+        assert len(post.events("DEAD_LETTER_DECIDED")) == 3
+
+
+class TestFailedAgain:
+    def execution(self, post: Post, error: str, *tables: str, attempts: int = 1) -> DeadLetter:
+        failure = Failure(
+            domain=DeadLetterDomain.LOCAL_EXECUTION,
+            request_id=self.request_id,
+            subject=None,
+            error=error,
+            code="local_execution",
+            attempts=attempts,
+            tables=tables,
+        )
+        with post.db.begin() as session:
+            record_failures(session, [failure])
+        return post.by_age()[0]
+
+    @pytest.fixture(autouse=True)
+    def _request(self) -> None:
+        self.request_id = new_id()
+
+    def test_adds_to_what_is_known_and_erases_nothing(self, post: Post) -> None:
+        first = self.execution(post, "StillReachable", "orders", "tickets", attempts=2)
+        assert first.context == {"attempts": 2, "tables": ["orders", "tickets"]}
+        found = self.execution(post, "OperationalError", attempts=5)
+        about = {"domain": "local_execution", "code": "local_execution"}
+        assert found.context == {
+            "attempts": 5,
+            "tables": ["orders", "tickets"],
+            "failures": [
+                {**about, "error": "StillReachable", "attempts": 2, "tables": ["orders", "tickets"]},
+                {**about, "error": "OperationalError", "attempts": 5},
+            ],
+        }
+        assert found.failure_type == "OperationalError"
+
+    def test_names_every_table_in_which_rows_were_found(self, post: Post) -> None:
+        self.execution(post, "StillReachable", "tickets")
+        found = self.execution(post, "StillReachable", "orders")
+        assert found.context["tables"] == ["orders", "tickets"]
+        assert [each["tables"] for each in found.context["failures"]] == [["tickets"], ["orders"]]
+
+    def test_lists_the_first_and_the_last_ones_of_very_many(self, post: Post) -> None:
+        for number in range(MOST_FAILURES + 3):
+            found = self.execution(post, f"Error{number}")
+        errors = [each["error"] for each in found.context["failures"]]
+        assert len(errors) == MOST_FAILURES
+        assert (errors[0], errors[1], errors[-1]) == ("Error0", "Error4", f"Error{MOST_FAILURES + 2}")
 
 
 class TestStillPresent:
