@@ -32,14 +32,16 @@ class Reading:
 
     def complain(self, place: Place, message: str) -> None:
         # A value that could not be filled in is wrong already; what follows from that is noise.
-        if not any(place[: len(unset)] == unset for unset in self.unset):
+        if not any(place[:size] in self.unset for size in range(len(place) + 1)):
             self.problems.append(self.file.problem(place, message))
 
     def pass_on(self, place: Place, problems: Collection[Problem]) -> None:
         """Complain about what was found within a block, by dotted key."""
         for each in problems:
             inner: Place = tuple(
-                int(part) if part.isdigit() else part for part in each.where.split(".") if part
+                int(part) if part.isdecimal() and len(part) <= 9 else part
+                for part in each.where.split(".")
+                if part
             )
             self.complain((*place, *inner), each.message)
 

@@ -18,10 +18,11 @@ _SECRET = re.compile(
     r"address|subject(_?id)?|ref|value|identifier|correction|payload|body)(e?s)?$",
     re.IGNORECASE,
 )
-_EMAIL = re.compile(r"[^\s@<>\"']+@[^\s@<>\"']+\.[^\s@<>\"']+")
+# One pass over the text: each match is a whole word, and `_without_address` looks into it.
+_WORD = re.compile(r"[^\s<>\"']+")
 _BEARER = re.compile(r"(?i)bearer\s+\S+")
 _URL_LOGIN = re.compile(r"(?<=://)[^/\s]+@")
-_QUERY = re.compile(r"(?<=[?&])([^=&\s]+)=[^&\s]+")
+_QUERY = re.compile(r"(?<=[?&])([^=?&\s]+)=[^&\s]+")
 GONE = "[redacted]"
 # One list for good: a logger keeps the one it was first used with, however often logging is set up.
 _processors: list[Any] = []
@@ -85,10 +86,16 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     return logger
 
 
+def _without_address(word: re.Match[str]) -> str:
+    text = word[0]
+    at = text.find("@", 1)
+    return GONE if at > 0 and "." in text[at + 2 : -1] else text
+
+
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
         text = _QUERY.sub(rf"\1={GONE}", _BEARER.sub(GONE, _URL_LOGIN.sub(f"{GONE}@", value)))
-        return _EMAIL.sub(GONE, text)
+        return _WORD.sub(_without_address, text) if "@" in text else text
     if isinstance(value, BaseException):
         return type(value).__name__
     if isinstance(value, dict):

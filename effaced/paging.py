@@ -7,7 +7,6 @@ link carries is an opaque token of the last row's sort key.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,8 @@ Key = tuple[datetime | date | UUID | int | str, ...]
 PAGE = 50
 # Counting a million rows for a badge helps nobody; past this a count reads "10,000+".
 COUNT_CAP = 10_000
+# A sort key is a few dates, ids and names of at most 255 characters.
+_LONGEST_TOKEN = 8_000
 
 _WRITE = {
     datetime: ("t", datetime.isoformat),
@@ -59,10 +60,12 @@ def encode(key: Key) -> str:
 def decode(token: str, *kinds: type) -> Key:
     """The sort key of a token; refuses what is not a token of a list sorted by these kinds."""
     try:
+        if len(token) > _LONGEST_TOKEN:
+            raise ValueError
         parts = json.loads(base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4)))
         key = tuple(_READ[kind][1](value) for kind, value in parts)
         fits = [_READ[kind][0] for kind, _ in parts] == list(kinds) and all(map(_storable, key))
-    except (binascii.Error, ValueError, TypeError, KeyError, AttributeError, OverflowError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         fits, key = False, ()
     if not fits:
         problem = Problem("after", "is not the start of a page of this list")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from effaced.errors import ConfigurationError, Problem
 
 M = TypeVar("M", bound=BaseModel)
+LONGEST_COMPARED = 255
 
 
 class Strict(BaseModel):
@@ -54,7 +55,8 @@ def problems_of(
 def suggest(word: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown word: the closest known one, or all of them."""
     names = sorted(known)
-    closest = difflib.get_close_matches(word, names, n=1)
+    # Comparing takes the product of both lengths, and no name is anywhere near as long.
+    closest = difflib.get_close_matches(word, names, n=1) if len(word) <= LONGEST_COMPARED else []
     if closest:
         return f"; did you mean '{closest[0]}'?"
     return f"; known: {', '.join(names)}" if names else ""

@@ -7,10 +7,13 @@ from typing import Any
 
 import yaml
 from yaml.composer import Composer
-from yaml.nodes import Node
+from yaml.nodes import MappingNode, Node, SequenceNode
 from yaml.resolver import Resolver
 
 from effaced.errors import ConfigurationError, Problem
+
+# Far more than the map of a large company has. A few lines of aliases of aliases stand for billions.
+MOST_NODES = 1_000_000
 
 
 def _fast_loader() -> type[Any]:
@@ -41,6 +44,9 @@ def read_tree(path: Path) -> Node | None:
     root: Node | None = None
     try:
         root = _compose(path.read_text(encoding="utf-8"))
+        if root is not None and _size(root, {}) > MOST_NODES:
+            said = f"its aliases stand for more than {MOST_NODES:,} keys and values"
+            broken = Problem(f"{path}:1", f"is too large: {said}")
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: there is no such file.") from None
     except OSError as error:
@@ -56,6 +62,19 @@ def read_tree(path: Path) -> Node | None:
     if broken is not None:
         raise ConfigurationError(f"{path} can't be used.", problems=[broken])
     return root
+
+
+def _size(node: Node, known: dict[int, int]) -> int:
+    """How many nodes there are with every alias written out. Each node is looked at once."""
+    if id(node) not in known:
+        known[id(node)] = MOST_NODES  # an alias that leads back to itself has no end
+        below: list[Node] = []
+        if isinstance(node, MappingNode):
+            below = [each for pair in node.value for each in pair]
+        elif isinstance(node, SequenceNode):
+            below = node.value
+        known[id(node)] = 1 + sum(_size(each, known) for each in below)
+    return known[id(node)]
 
 
 def _compose(text: str) -> Node | None:

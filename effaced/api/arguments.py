@@ -21,6 +21,7 @@ E = TypeVar("E", bound=StrEnum)
 Arguments = MultiDict[str, str]
 MOST = 500
 _LONGEST = 255
+_MOST_PROBLEMS = 20
 _FILTER = (
     "status", "domain", "resolver", "error", "code", "request_id", "assigned_to", "unassigned", "late",
 )  # fmt: skip
@@ -37,7 +38,8 @@ def path_id(name: str, what: str) -> UUID:
 def only(given: Mapping[str, str], *known: str) -> None:
     """Refuses arguments that would be ignored: a mistyped filter is none, and takes in everything."""
     if strangers := sorted(set(given) - set(known)):
-        problems = [Problem(_shown(each), f"is not known; {', '.join(known)} are") for each in strangers]
+        said = f"is not known; {', '.join(known)} are"
+        problems = [Problem(_shown(each), said) for each in strangers[:_MOST_PROBLEMS]]
         raise Refused("The query has an unknown argument.", problems=problems)
 
 
@@ -107,4 +109,4 @@ def _wrong(name: str, said: str) -> Refused:
 
 
 def _shown(name: str) -> str:
-    return name if name.isidentifier() and len(name) <= 64 else "(unprintable)"
+    return name if len(name) <= 64 and name.isidentifier() else "(unprintable)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Annotated, Any, Literal, TypeVar
 
 from flask import Request
@@ -28,6 +29,10 @@ B = TypeVar("B", bound="Body")
 # Unknown fields are named in the answer; only what looks like a name is.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,126}")
 MOST_CORRECTIONS, LONGEST_VALUE = 50, 10_000
+# No policy has as many fields. Each wrong name is answered with the closest right one, which costs time.
+MOST_POLICY_FIELDS = 50
+# A body can have more mistakes than anybody reads.
+MOST_PROBLEMS = 50
 _READ_OFF = 16 * 1_048_576
 _PLACE = re.compile(r"line \d+ column \d+")
 _MESSAGES = {
@@ -76,6 +81,7 @@ def _value(value: object) -> CorrectionValue:
 
 
 Value = Annotated[Any, AfterValidator(_value)]
+PolicyFields = Annotated[dict[str, Any], Field(max_length=MOST_POLICY_FIELDS)]
 
 
 class RequestBody(Body):
@@ -90,7 +96,7 @@ class RequestBody(Body):
         default=None, repr=False
     )
     reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
-    retry: dict[str, Any] | None = None
+    retry: PolicyFields | None = None
 
     @model_validator(mode="after")
     def _kind_fits(self) -> RequestBody:
@@ -104,7 +110,7 @@ class RequestBody(Body):
 class PolicyBody(Body):
     """A change of a policy: the fields that are to differ, and why."""
 
-    policy: dict[str, Any]
+    policy: PolicyFields
     reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
 
 
@@ -115,7 +121,7 @@ def read_body(request: Request, model: type[B]) -> B:
     data = _read(request)
     try:
         body = model.model_validate_json(data)
-        json.loads(data, object_pairs_hook=_refuse_twins)
+        refuse_repeated_names(data)
         return body
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
@@ -123,16 +129,30 @@ def read_body(request: Request, model: type[B]) -> B:
         place = _PLACE.search(str(details[0].get("ctx", {}).get("error", "")))
         where = f" It breaks off at {place[0]}." if place else ""
         raise ApiProblem(MALFORMED, f"The body can't be read as JSON in UTF-8.{where}")
-    raise Refused("The body is not as it must be.", problems=[_problem(detail) for detail in details])
+    raise _wrong([_problem(detail) for detail in details[:MOST_PROBLEMS]], len(details))
 
 
-def _refuse_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def refuse_repeated_names(data: bytes) -> None:
     """JSON lets a name stand twice and the last one win: not where it decides who is erased."""
-    names = [name for name, _ in pairs]
-    if twins := sorted({name for name in names if names.count(name) > 1}):
-        said = [Problem(_shown(name), "is there twice") for name in twins]
-        raise Refused("The body is not as it must be.", problems=said)
-    return dict(pairs)
+    # Numbers are left as they are written: Python refuses to convert very long ones, and nobody needs them.
+    json.loads(data, object_pairs_hook=without_repeated, parse_int=str, parse_float=str)
+
+
+def without_repeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The object that the pairs make; refuses names that are there twice. One look-up for each name."""
+    values = dict(pairs)
+    if len(values) == len(pairs):
+        return values
+    counted = Counter(name for name, _ in pairs)
+    repeated = sorted(name for name, count in counted.items() if count > 1)
+    problems = [Problem(_shown(name), "is there twice") for name in repeated[:MOST_PROBLEMS]]
+    raise _wrong(problems, len(repeated))
+
+
+def _wrong(problems: list[Problem], number: int) -> Refused:
+    if number > len(problems):
+        problems.append(Problem("body", f"has {number - len(problems)} more problems"))
+    return Refused("The body is not as it must be.", problems=problems)
 
 
 def _read(request: Request) -> bytes:

@@ -161,4 +161,4 @@ def _version(view: RedriveView) -> str:
 
 def _rows_seen(version: str) -> int:
     done = version.partition("-")[0]
-    return int(done) if done.isdecimal() else 0
+    return int(done) if done.isdecimal() and len(done) <= 9 else 0

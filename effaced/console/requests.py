@@ -25,7 +25,7 @@ from effaced.console.search_token import make_token, read_token
 from effaced.console.words import label
 from effaced.errors import Problem, Refused
 from effaced.model import RequestKind, RequestStatus
-from effaced.requests.identifiers import SUBJECT_ID, find_requests
+from effaced.requests.identifiers import LONGEST, SUBJECT_ID, find_requests
 from effaced.requests.read import Blocker, count_requests, list_requests
 
 blueprint = Blueprint("requests", __name__)
@@ -37,7 +37,6 @@ _IN_USE = (
     RequestStatus.COMPLETED,
     RequestStatus.CANCELLED,
 )
-LONGEST_IDENTIFIER = 320
 
 
 @blueprint.get("/requests")
@@ -71,7 +70,7 @@ def search() -> Response:
     if kind not in identifier_kinds():
         expected = f"expected {', '.join(identifier_kinds())}"
         raise Refused("The kind of identifier is not known.", problems=[Problem("kind", expected)])
-    if not value or len(value) > LONGEST_IDENTIFIER:
+    if not value or len(value) > LONGEST:
         return _ask_again(
             kind, "Type what to look for." if not value else "This is too long for an identifier."
         )

@@ -11,7 +11,7 @@ NOTHING = "–"
 _LONGEST = 48
 _WORD = re.compile(r"[^\W\d_]+|\d+|[^\w]|_", re.UNICODE)
 _KEPT = set(" @.,:;-_/+()'")
-_ENDING = re.compile(r"@.*(\.[^\W\d_]{2,6})$")
+_ENDING = re.compile(r"\.[^\W\d_]{2,6}$")
 
 
 def mask(value: Any) -> str:
@@ -30,7 +30,9 @@ def mask(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    ending = found[1] if (found := _ENDING.search(text)) else ""
+    # Only the end is searched: it is at most a dot, six letters and a line break.
+    found = _ENDING.search(text[-8:]) if "@" in text else None
+    ending = found[0] if found else ""
     pieces = _WORD.findall(text.removesuffix(ending))
     words = [each for each in pieces if each.isalpha()]
     # A single short word, `male` or `Kim`, would be told by its first letter.

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from effaced.errors import Problem
+from effaced.strict import LONGEST_COMPARED
 
 _NULL = "tag:yaml.org,2002:null"
 
@@ -21,13 +22,12 @@ class Reader:
     """
 
     path: str
-    found: list[tuple[int, str]] = field(default_factory=list)
+    found: set[tuple[int, str]] = field(default_factory=set)
 
     def say(self, at: Node | int, message: str) -> None:
         line = at if isinstance(at, int) else line_of(at)
         # A node that an alias shows twice is still one mistake.
-        if (line, message) not in self.found:
-            self.found.append((line, message))
+        self.found.add((line, message))
 
     def problems(self) -> list[Problem]:
         return [Problem(f"{self.path}:{line}", message) for line, message in sorted(self.found)]
@@ -104,5 +104,5 @@ def one_of(words: Iterable[str]) -> str:
 
 def closest(word: str, known: Iterable[str]) -> str:
     """`; did you mean ...?` when there is something close."""
-    near = get_close_matches(word, list(known), 1)
+    near = get_close_matches(word, list(known), 1) if len(word) <= LONGEST_COMPARED else []
     return f"; did you mean '{near[0]}'?" if near else ""

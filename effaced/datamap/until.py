@@ -20,6 +20,8 @@ class Unit(StrEnum):
 EXPECTED = "must be a date such as 2031-12-31, or a column and a time such as 'issued_on + 10 years'"
 # A thousand years each: every end is then a day that both databases and Python can write.
 _MOST = {Unit.DAYS: 365_000, Unit.WEEKS: 52_000, Unit.MONTHS: 12_000, Unit.YEARS: 1_000}
+# Longer than any name of a column with the words around it; matching takes the square of the length.
+_LONGEST = 300
 _COUNTED = re.compile(r"(end of year of )?(\S.*?) *\+ *([0-9]{1,6}) +(day|week|month|year)s?")
 
 
@@ -42,6 +44,8 @@ class Until:
 
 def parse_until(text: str) -> Until | None:
     """What the map's text means; None if it means nothing."""
+    if len(text) > _LONGEST:
+        return None
     counted = _COUNTED.fullmatch(text.strip())
     if counted is None:
         try:

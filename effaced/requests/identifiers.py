@@ -14,11 +14,19 @@ from effaced.crypto import Keyring
 from effaced.requests.tables import Identifier, Request
 
 SUBJECT_ID = "subject_id"
+# No e-mail address is longer, and nothing longer can be searched for.
+LONGEST = 320
 
 
 def normalise(kind: str, value: str) -> str:
-    """One spelling per person: case and Unicode form for all kinds, separators for phone numbers."""
-    value = unicodedata.normalize("NFKC", value).strip().casefold()
+    """One spelling per person: case and Unicode form for all kinds, separators for phone numbers.
+
+    The Unicode form of what is longer than an identifier stays: sorting very many accents on one letter
+    takes the square of their number.
+    """
+    if len(value) <= LONGEST:
+        value = unicodedata.normalize("NFKC", value)
+    value = value.strip().casefold()
     return re.sub(r"[\s()./-]", "", value) if kind == "phone" else value
 
 

@@ -17,9 +17,10 @@ from effaced.accounts.tables import Officer
 from effaced.audit.tables import AuditEvent
 from effaced.db import Base, Database
 from effaced.deadletters.read import DeadLetterFilter
+from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import ResolverError
-from effaced.model import Correction, Role
+from effaced.model import Correction, DeadLetterDomain, Role, new_id
 from effaced.requests.redrive import RedriveResult, redrive
 from effaced.requests.redrive_set import start_redrive
 from effaced.requests.redrive_view import RedriveView, redrive_results, redrive_view
@@ -78,6 +79,15 @@ class Post(House):
         known = {letter.id for letter in self.letters()}
         self.request(("crm", "c-1"), corrections=[Correction("name", "Berta")])
         self.drain()
+        (made,) = {letter.id for letter in self.letters()} - known
+        return made
+
+    def fail_message(self) -> UUID:
+        """A dead letter over a message that has since been forgotten: no work behind it is missing."""
+        known = {letter.id for letter in self.letters()}
+        failure = Failure(DeadLetterDomain.MESSAGE, None, None, "Refused", "http_400", entry_id=new_id())
+        with self.db.begin() as session:
+            record_failures(session, [failure])
         (made,) = {letter.id for letter in self.letters()} - known
         return made
 

@@ -59,8 +59,9 @@ class Desk:
         *,
         operation: OutboxOperation = OutboxOperation.ERASE,
         status: DeadLetterStatus = DeadLetterStatus.PENDING,
+        entry_status: OutboxStatus = OutboxStatus.ABANDONED,
     ) -> UUID:
-        """An abandoned call and its letter."""
+        """An abandoned call and its letter; `entry_status` says how the call stands by now."""
         entry_id, request_id, at = new_id(), new_id(), clock.now()
         subject = SubjectKey("k1", "0" * 64)
         row = {
@@ -71,7 +72,7 @@ class Desk:
             "subject_key_id": subject.key_id,
             "subject_hmac": subject.hmac,
             "ref_kind": "crm",
-            "status": OutboxStatus.ABANDONED,
+            "status": entry_status,
             "enqueued_at": at,
             "aging_since": at,
         }
@@ -282,15 +283,18 @@ class TestOne:
         assert answer(lite.get(f"{LETTERS}/{letter_id}"))["recommended_action"] == "reissue"
 
     def test_is_decided_about(self, desk: Desk) -> None:
-        letter_id = desk.letter(operation=OutboxOperation.RECTIFY)
+        letter_id = desk.letter(entry_status=OutboxStatus.SUCCEEDED)
         path = f"{LETTERS}/{letter_id}/decision"
         found = answer(desk.send(path, {"status": "resolved", "reason": "sent again"}))
         assert (found["status"], found["resolved_by"]) == ("resolved", desk.actor)
         assert [each["text"] for each in found["notes"]] == ["sent again"]
         assert Api.problem(desk.send(path, {"status": "resolved", "reason": "x"}))[:2] == (409, "conflict")
 
-    def test_over_an_erasure_that_was_not_made_is_not_closed(self, lite: Desk) -> None:
-        letter_id = lite.letter()
+    @pytest.mark.parametrize("operation", list(OutboxOperation))
+    def test_over_a_call_that_was_not_made_is_not_closed(
+        self, lite: Desk, operation: OutboxOperation
+    ) -> None:
+        letter_id = lite.letter(operation=operation)
         refused = lite.send(f"{LETTERS}/{letter_id}/decision", {"status": "resolved", "reason": "x"})
         assert Api.problem(refused)[:2] == (409, "conflict")
         assert lite.status(letter_id) == "pending"
@@ -389,13 +393,13 @@ class TestRedrive:
 class TestArchiveAndPurge:
     def test_archive_says_how_many_and_how_many_are_left(self, desk: Desk) -> None:
         for _ in range(2):
-            letter_id = desk.letter(operation=OutboxOperation.RECTIFY)
+            letter_id = desk.letter(entry_status=OutboxStatus.SUCCEEDED)
             desk.send(f"{LETTERS}/{letter_id}/decision", {"status": "rejected", "reason": "x"})
         assert answer(desk.send(f"{LETTERS}/archive", {})) == {"archived": 0, "left": 0}
         assert answer(desk.send(f"{LETTERS}/archive", {"older_than_days": 0})) == {"archived": 2, "left": 0}
 
     def test_purge_removes_what_its_preview_said(self, desk: Desk) -> None:
-        letter_id = desk.letter(operation=OutboxOperation.RECTIFY)
+        letter_id = desk.letter(entry_status=OutboxStatus.SUCCEEDED)
         desk.send(f"{LETTERS}/{letter_id}/decision", {"status": "rejected", "reason": "x"})
         desk.send(f"{LETTERS}/archive", {"older_than_days": 0})
         seen = answer(desk.get(f"{LETTERS}/purge?older_than_days=0"))

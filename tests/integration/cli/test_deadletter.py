@@ -189,8 +189,8 @@ class TestRequeue:
         assert post.statuses() == ["pending"] * 2
 
     def test_asks_with_the_number_of_those_that_will_be_taken(self, post: Post, run: Run) -> None:
-        closed, _ = post.fail_correction(), post.fail(2)
-        run("resolve", closed, "--reason", "sent again")
+        closed, _ = post.fail_message(), post.fail(2)
+        run("resolve", closed, "--reason", "told them by phone")
         result = run("requeue", "--all", "--status", "all", "--reason", "back", answer="n\n")
         assert "2 dead letters will be tried again" in result.output
         result = run("requeue", "--all", "--status", "resolved", "--reason", "back", answer="y\n")
@@ -227,17 +227,27 @@ class TestRequeue:
 
 class TestDecisions:
     def test_resolve_and_open_again(self, post: Post, run: Run) -> None:
-        letter_id = post.fail_correction()
-        assert run("resolve", letter_id, "--reason", "sent again").output == "1 letter is resolved now.\n"
+        letter_id = post.fail_message()
+        assert (
+            run("resolve", letter_id, "--reason", "told them by phone").output
+            == "1 letter is resolved now.\n"
+        )
         assert post.letter(letter_id).resolved_by == "cli"
         result = run("resolve", letter_id, "--as", "reviewing", "--reason", "x")
         assert isinstance(result.exception, Conflict)
 
     def test_all_or_none(self, post: Post, run: Run) -> None:
-        correction, (erasure,) = post.fail_correction(), post.fail()
-        result = run("resolve", correction, erasure, "--reason", "x")
+        message, (erasure,) = post.fail_message(), post.fail()
+        result = run("resolve", message, erasure, "--reason", "x")
         assert isinstance(result.exception, Conflict)
         assert set(post.statuses()) == {"pending"}
+
+    @pytest.mark.parametrize("status", ["resolved", "rejected"])
+    def test_a_correction_that_was_not_made_is_not_closed(self, post: Post, run: Run, status: str) -> None:
+        letter_id = post.fail_correction()
+        result = run("resolve", letter_id, "--as", status, "--reason", "x")
+        assert isinstance(result.exception, Conflict)
+        assert post.statuses() == ["pending"]
 
     def test_assign_to_nobody(self, post: Post, run: Run) -> None:
         (letter_id,) = post.fail()
@@ -250,7 +260,7 @@ class TestDecisions:
 
 class TestArchiveAndPurge:
     def settled(self, post: Post, number: int) -> list[UUID]:
-        ids = [post.fail_correction() for _ in range(number)]
+        ids = [post.fail_message() for _ in range(number)]
         with post.db.begin() as session:
             for each in ids:
                 letter = session.get_one(DeadLetter, each)

@@ -114,7 +114,7 @@ def test_a_letter_over_an_execution_that_failed_is_not_offered_to_be_closed(
     )
     with house.runtime.db.begin() as session:
         record_failures(session, [failure])
-        session.execute(update(Request).values(status=RequestStatus.APPROVED))
+        session.execute(update(Request).values(status=RequestStatus.APPROVED, executed_at=None))
     with house.runtime.db.read() as session:
         each = session.scalars(select(DeadLetter.id)).one()
     page = ada.get(f"{LIST}/{each}").text
