@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -139,12 +140,20 @@ def _number(column: LiveColumn, value: CorrectionValue, dialect: str) -> Any:
         return int(number)
     precision, scale = getattr(column.type, "precision", None), getattr(column.type, "scale", None)
     if isinstance(column.type, types.Float):
-        return float(number)
+        return float(number) if isfinite(float(number)) else _no("must be a number")
     if precision is not None and scale is not None:
-        too_long = abs(number) >= Decimal(10) ** (precision - scale) or number != round(number, scale)
-        if too_long:
+        too_large = number != 0 and number.adjusted() >= precision - scale
+        if too_large or _places(number) > scale:
             raise Unfit(f"must have at most {precision - scale} digits before and {scale} after the point")
     return number
+
+
+def _places(number: Decimal) -> int:
+    """How many digits it has after the point, zeros at the end aside."""
+    # Counted, not calculated: calculating rounds to 28 digits, and overflows.
+    _, digits, exponent = number.as_tuple()
+    zeros = next((n for n, digit in enumerate(reversed(digits)) if digit), None)
+    return 0 if zeros is None else max(0, -int(exponent) - zeros)
 
 
 def _bits(column: LiveColumn) -> int:

@@ -10,11 +10,14 @@ import base64
 import json
 import unicodedata
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
 from flask import Flask, request
+from sqlalchemy import types
 from werkzeug.datastructures import MultiDict
 
 from effaced.api.arguments import only
@@ -28,8 +31,10 @@ from effaced.api.bodies import (
 )
 from effaced.clients import RETRY_AFTER_CAP, retry_after
 from effaced.console.redrives import _rows_seen
+from effaced.datamap.corrections import Unfit, fit
 from effaced.datamap.load import load_map
 from effaced.datamap.masks import mask
+from effaced.datamap.schema import LiveColumn
 from effaced.datamap.until import parse_until
 from effaced.errors import ConfigurationError, Problem, Refused
 from effaced.log import GONE, redact
@@ -102,7 +107,7 @@ class TestBodies:
         data = f'{{"policy": {{"max_attempts": {"9" * digits}, "max_attempts": 1}}}}'
         with (
             app.test_request_context(method="POST", data=data, content_type="application/json"),
-            pytest.raises(Exception) as error,  # noqa: PT011 - either of two, checked below
+            pytest.raises(Exception) as error,
         ):
             read_body(request, PolicyBody)
         assert type(error.value).__name__ in ("Refused", "ApiProblem")
@@ -158,6 +163,33 @@ class TestTexts:
     @pytest.mark.parametrize("value", ["9" * MILLION, "(" * MILLION, "Mon, " * 200_000])
     def test_a_retry_after_of_any_length_is_a_bounded_wait_or_none(self, value: str) -> None:
         assert retry_after(value) in (None, RETRY_AFTER_CAP)
+
+
+class TestCorrectedNumbers:
+    """A number may be short and yet stand for a thousand million digits."""
+
+    @staticmethod
+    def column(kind: types.TypeEngine[Any]) -> LiveColumn:
+        return LiveColumn("balance", kind, nullable=False, generated=False)
+
+    @pytest.mark.parametrize("kind", [types.Numeric(10, 2), types.Integer(), types.BigInteger()])
+    @pytest.mark.parametrize("value", ["1e999999999", "-1e999999999", "1e-999999999", "9" * 10_000])
+    def test_that_do_not_fit_are_refused(self, kind: types.TypeEngine[Any], value: str) -> None:
+        with pytest.raises(Unfit):
+            fit(self.column(kind), value, "postgresql")
+
+    def test_too_large_for_a_floating_point_number_are_refused(self) -> None:
+        with pytest.raises(Unfit):
+            fit(self.column(types.Float()), "1e400", "postgresql")
+
+    def test_of_more_digits_than_python_calculates_with_are_kept_whole(self) -> None:
+        text = "12345678901234567890123456789012345.60"
+        assert fit(self.column(types.Numeric(38, 2)), text, "postgresql") == Decimal(text)
+        with pytest.raises(Unfit):
+            fit(self.column(types.Numeric(38, 2)), text + "1", "postgresql")
+        assert fit(self.column(types.Numeric(5, 2)), "100.0000", "postgresql") == 100
+        for zero in ("0e50", "0.0000", "-0"):
+            assert fit(self.column(types.Numeric(5, 2)), zero, "postgresql") == 0
 
 
 class TestFiles:
