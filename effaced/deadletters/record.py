@@ -52,6 +52,7 @@ _letters = cast(Table, DeadLetter.__table__)
 REPLAYED = "replayed"
 ATTESTED = "attested"
 SUPERSEDED = "superseded"
+CANCELLED = "cancelled"
 
 
 def record_failures(session: Session, failures: Sequence[Failure]) -> None:
@@ -130,10 +131,12 @@ def _recovering(postgres: bool, domains: tuple[DeadLetterDomain, ...]) -> Update
     return _resolving(domains, among_ids(_letters.c.entry_id, postgres=postgres), how, by, now)
 
 
-def record_execution_recovery(session: Session, request_id: UUID, *, resolution: str = REPLAYED) -> None:
+def record_execution_recovery(
+    session: Session, request_id: UUID, *, resolution: str = REPLAYED, by: str | None = None
+) -> None:
     """The local execution of this request has succeeded after all, or is not needed any more."""
     mine = _letters.c.request_id == request_id
-    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, None, clock.now()))
+    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, by, clock.now()))
 
 
 # Of a message that can't be delivered no message is sent: that one could not be delivered either.

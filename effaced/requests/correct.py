@@ -12,8 +12,6 @@ from uuid import UUID
 from sqlalchemy import Select, String, Uuid, bindparam, literal_column, or_, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.audit.append import append_one
 from effaced.audit.events import RequestSuperseded
 from effaced.crypto import Keyring
 from effaced.datamap.bulk import limited_to
@@ -21,10 +19,11 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.subject import Subject, read_subject, subject_query
 from effaced.db import is_postgres
-from effaced.deadletters.record import SUPERSEDED, record_execution_recovery
+from effaced.deadletters.record import SUPERSEDED
 from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey
 from effaced.outbox.supersede import outstanding
 from effaced.outbox.tables import outbox
+from effaced.requests.close import close_unexecuted
 from effaced.requests.identity import recorded_query
 from effaced.requests.lock import LOCK_PERSON, lock_numbers
 from effaced.requests.tables import Request
@@ -212,8 +211,5 @@ def cancel_open_corrections(session: Session, subjects: Sequence[SubjectKey], *,
 
 
 def close_as_superseded(session: Session, request: Request, by: Request) -> None:
-    request.status = RequestStatus.CANCELLED
-    request.closed_at = clock.now()
-    request.execute_at = request.subject_sealed = request.corrections_sealed = None
-    append_one(session, RequestSuperseded(by=by.id), request_id=request.id, subject=request.subject)
-    record_execution_recovery(session, request.id, resolution=SUPERSEDED)
+    event = RequestSuperseded(by=by.id)
+    close_unexecuted(session, request, RequestStatus.CANCELLED, event, resolution=SUPERSEDED)

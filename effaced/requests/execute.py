@@ -34,6 +34,7 @@ from effaced.datamap.rectify import rectify
 from effaced.datamap.retention import Kept, plan_retention
 from effaced.datamap.subject import find_subject
 from effaced.db import Database
+from effaced.deadletters.recommend import SUBJECT_CHANGED
 from effaced.deadletters.record import (
     SUPERSEDED,
     Failure,
@@ -65,7 +66,6 @@ from effaced.requests.correct import (
 )
 from effaced.requests.duplicates import Reached, release_unreached
 from effaced.requests.identity import (
-    CODE,
     SubjectChanged,
     confirm_row,
     other_requests_of,
@@ -349,7 +349,7 @@ class Executor:
             request_id=request.id,
             subject=request.subject,
             error=name,
-            code=CODE if isinstance(error, SubjectChanged) else "local_execution",
+            code=SUBJECT_CHANGED if isinstance(error, SubjectChanged) else "local_execution",
             attempts=request.execute_attempts,
             tables=tables,
         )

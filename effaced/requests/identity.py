@@ -26,7 +26,6 @@ from effaced.requests.identifiers import SUBJECT_ID, normalise
 from effaced.requests.subject import unseal_subject
 from effaced.requests.tables import Identifier, Request
 
-CODE = "subject_changed"
 # No data map can declare an identifier of this kind: the colon is not allowed there.
 _CONFIRMED = "confirmed:row"
 
