@@ -49,7 +49,7 @@ def find_original(
     executed = session.scalars(fresh.where(Request.executed_at.is_not(None)).with_for_update()).all()
     if not executed or any(effect.changed for effect in dry_run(session, plan, subject_id)):
         return None
-    return executed[-1]
+    return max(executed, key=lambda each: each.executed_at or each.received_at)
 
 
 def has_open_erasure(session: Session, keys: Sequence[SubjectKey]) -> bool:
@@ -139,7 +139,7 @@ def _duplicates_of(session: Session, original: Request) -> list[Request]:
         .with_for_update()
         .execution_options(populate_existing=True)
     )
-    return list(found)
+    return sorted(found, key=lambda each: each.received_at)
 
 
 def _is_reached(

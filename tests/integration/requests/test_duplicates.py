@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import UUID
 
 import pytest
-from requests_cast import Office
-from sqlalchemy import select
+from planned import planned
+from requests_cast import MAP, Office
+from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
 from effaced import clock
@@ -19,6 +22,7 @@ from effaced.notify.tables import Message
 from effaced.requests.approve import approve_and_execute
 from effaced.requests.complete import complete_operations
 from effaced.requests.duplicates import release_duplicates
+from effaced.requests.execute import Executor
 from effaced.requests.intake import receive
 from effaced.requests.redrive import redrive
 from effaced.requests.subject import open_subject
@@ -285,3 +289,55 @@ def test_events_of_duplicates_hold_no_ids(office: Office) -> None:
         ("REQUEST_DUPLICATE", "{}"),
         ("REQUEST_DUPLICATE_COMPLETED", "{}"),
     }
+
+
+def test_an_asking_during_the_execution_waits_for_it_and_ends_with_it(postgres_office: Office) -> None:
+    office = postgres_office
+    first = office.receive(approvals=0).request
+    key = office.key()
+    with ThreadPoolExecutor(1) as pool:
+        with office.db.begin() as session:
+            office.executor.carry_out(session, session.get_one(Request, first.id, with_for_update=True))
+            asking = pool.submit(office.receive, key=key)
+            while not _somebody_waits_for_a_person(office) and not asking.done():
+                pass
+            assert not asking.done()
+        second = asking.result(timeout=60)
+    assert second.request.duplicate_of == first.id
+    run(office)
+    assert office.request(second.request.id).status is RequestStatus.COMPLETED
+
+
+def _somebody_waits_for_a_person(office: Office) -> bool:
+    with office.db.read() as session:
+        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        return bool(session.scalar(waiting))
+
+
+class TestRetained:
+    """The row stays under a retention duty, with everything else of it erased."""
+
+    @pytest.fixture
+    def retaining(self, office: Office, tmp_path: Path) -> Office:
+        retain = "{retain: {basis: tax law, until: 2099-01-01}}"
+        (tmp_path / "retain.yaml").write_text(
+            MAP.replace(
+                "{id: delete, email: delete, crm: delete}",
+                f"{{id: not_personal, email: {{anonymise: fixed_text}}, crm: {retain}}}",
+            )
+        )
+        with office.db.read() as session:
+            office.plan = planned(session, tmp_path / "retain.yaml")
+        office.executor = Executor(office.db, office.keyring, office.plan, office.registry)
+        return office
+
+    def test_what_is_only_retained_is_answered_by_the_running_request(self, retaining: Office) -> None:
+        first = retaining.receive(approvals=0).request
+        assert retaining.executor.execute_now(first.id), retaining.letters()
+        assert retaining.receive().request.duplicate_of == first.id
+
+    def test_what_was_filled_in_again_is_a_new_request(self, retaining: Office) -> None:
+        first = retaining.receive(approvals=0).request
+        assert retaining.executor.execute_now(first.id)
+        retaining.sql("UPDATE people SET email = 'anna@people.example' WHERE id = 1")
+        assert retaining.receive().duplicate is False
