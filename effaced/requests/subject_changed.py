@@ -19,7 +19,6 @@ from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter
 from effaced.errors import Conflict, NotFound
 from effaced.model import DeadLetterDomain, DeadLetterStatus, RequestStatus
-from effaced.requests.approve import lock_request
 from effaced.requests.close import close_unexecuted
 from effaced.requests.identity import confirm_row
 from effaced.requests.redrive import replay
@@ -64,12 +63,13 @@ def cancel_for_changed_subject(
 
 def _stopped(session: Session, letter_id: UUID) -> Request:
     """The letter's request, both locked. Conflict if nobody has to decide this any more."""
-    found = session.scalars(select(DeadLetter.request_id).where(DeadLetter.id == letter_id)).first()
-    if found is None:
+    about = session.execute(select(DeadLetter.request_id).where(DeadLetter.id == letter_id)).first()
+    if about is None:
         raise NotFound("There is no such dead letter.")
-    request = lock_request(session, found)
+    # Requests before dead letters: the order that everybody keeps.
+    request = session.get(Request, about.request_id, with_for_update=True, populate_existing=True)
     letter = session.get_one(DeadLetter, letter_id, with_for_update=True, populate_existing=True)
-    if not awaits_decision(letter.domain, letter.error_code, letter.status):
+    if request is None or not awaits_decision(letter.domain, letter.error_code, letter.status):
         raise Conflict("This dead letter does not ask whether the row is still the person's.")
     request.expect(RequestStatus.APPROVED)
     return request
