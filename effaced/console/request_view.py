@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from effaced import clock
+from effaced.audit.events import RequestSuperseded
 from effaced.console.call_view import CallView, call_views
 from effaced.console.current import SignedIn, by_hand, runtime
 from effaced.console.done_view import done_to
@@ -122,7 +123,7 @@ def view_of(
         calls=calls,
         letters=letters,
         stepper=stepper,
-        next_action=_next_action(request, calls, letters, len(given), line.duplicate_of),
+        next_action=_next_action(request, calls, letters, len(given), line.duplicate_of, story),
         story=story,
         plan=plan_of(session, request, with_samples=with_samples)
         if with_plan and _ahead(line, progress)
@@ -228,6 +229,7 @@ def _next_action(
     letters: tuple[DeadLetterLine, ...],
     given: int,
     original: str | None,
+    story: Timeline,
 ) -> str:
     """The one thing that has to happen next, and who does it."""
     if original:
@@ -246,7 +248,7 @@ def _next_action(
         return _next_call(calls)
     if any(call.entry.verification is Verification.DUE for call in calls):
         return "Nothing for you: some systems are asked once more whether the data is gone."
-    if request.status is RequestStatus.CANCELLED and request.kind is RequestKind.RECTIFICATION:
+    if any(moment.type == RequestSuperseded.type for moment in story.moments):
         return "Nothing: the person was erased, so nothing is left to correct."
     return {
         RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",

@@ -33,13 +33,13 @@ from effaced.sql import among_ids
 
 
 def find_original(
-    session: Session, plan: ErasurePlan, keys: Sequence[SubjectKey], subject_id: str
+    session: Session, keyring: Keyring, plan: ErasurePlan, keys: Sequence[SubjectKey], subject: Subject
 ) -> Request | None:
     """The open erasure that answers a new one of this person; the caller holds the person's lock.
 
     One that was not executed always does. One that was does only if erasing again would change nothing:
-    rows that are there again, or a reused key, need an erasure of their own. It stays locked, so that it
-    can't complete before its new duplicate is there.
+    rows that are there again, a reused key, or a reference that it did not know need an erasure of their
+    own. It stays locked, so that it can't complete before its new duplicate is there.
     """
     originals = _open_erasures(keys).where(Request.duplicate_of.is_(None)).order_by(Request.id)
     fresh = originals.execution_options(populate_existing=True)
@@ -47,9 +47,14 @@ def find_original(
     if unexecuted is not None:
         return unexecuted
     executed = session.scalars(fresh.where(Request.executed_at.is_not(None)).with_for_update()).all()
-    if not executed or any(effect.changed for effect in dry_run(session, plan, subject_id)):
+    if not executed:
         return None
-    return max(executed, key=lambda each: each.executed_at or each.received_at)
+    latest = max(executed, key=lambda each: each.executed_at or each.received_at)
+    sealed = unseal_subject(keyring, latest)
+    if sealed is None or not subject.refs.items() <= sealed.refs.items():
+        return None
+    changes = any(effect.changed for effect in dry_run(session, plan, subject.subject_id))
+    return None if changes else latest
 
 
 def has_open_erasure(session: Session, keys: Sequence[SubjectKey]) -> bool:

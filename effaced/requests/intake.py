@@ -92,15 +92,14 @@ def receive(
     plan = plan.named(subject_type)
     subject = find_subject(session, plan, subject_id)
     actor = f"api_key:{api_key.id}" if api_key else f"officer:{entered_by}" if entered_by else SYSTEM
-    keys = keyring.fingerprints(plan.hashed(subject.subject_id if subject else subject_id), purpose="subject")
+    gone = Subject(subject_id, {}, {})
+    keys = keyring.fingerprints(plan.hashed((subject or gone).subject_id), purpose="subject")
     original = None
     if kind is RequestKind.ERASURE:
-        named = subject.subject_id if subject else subject_id
         lock_person(session, [key.hmac for key in keys])
-        original = find_original(session, plan, keys, named)
-        if subject is None and has_open_erasure(session, keys):
-            # Their own row is gone, but an erasure is open, and other rows of theirs may be left.
-            subject = Subject(named, {}, {})
+        original = find_original(session, keyring, plan, keys, subject or gone)
+        # Somebody whose own row is gone may have an open erasure, and other rows left.
+        subject = subject or (gone if has_open_erasure(session, keys) else None)
     if subject is None:
         problem = Problem("subject.id", f"no such person in table {plan.data_map.subject}")
         raise Refused("The subject is not known.", problems=[problem])

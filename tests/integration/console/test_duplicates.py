@@ -92,6 +92,21 @@ class TestChangedSubject:
         with house.runtime.db.read() as session:
             assert session.get_one(DeadLetter, letter_id).resolution == "cancelled"
 
+    def test_a_cancelled_correction_does_not_claim_that_the_person_was_erased(
+        self, house: House, ada: Visitor
+    ) -> None:
+        request_id = house.correct(4, name="Zoe")
+        with house.runtime.db.begin() as session:
+            session.execute(text("UPDATE customers SET email = 'zoe@people.example' WHERE id = 4"))
+        house.approve(request_id)
+        with house.runtime.db.read() as session:
+            letter_id = session.scalars(select(DeadLetter.id)).one()
+        ada.post(f"/console/abandoned/{letter_id}/subject", {"subject": "other", "reason": REASON})
+        assert status_of(house, request_id) is RequestStatus.CANCELLED
+        told = words(show(ada, house, request_id))
+        assert "Nothing: the request was cancelled." in told
+        assert "was erased" not in told
+
     @pytest.mark.parametrize("form", [{"subject": "", "reason": REASON}, {"subject": "same", "reason": ""}])
     def test_a_choice_and_a_reason_are_needed(
         self, house: House, ada: Visitor, letter_id: UUID, form: dict[str, str]

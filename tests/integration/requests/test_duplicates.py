@@ -31,6 +31,7 @@ from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 
+ORDERS = "  orders: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete}}\n"
 ANNA = "INSERT INTO people VALUES (1, 'anna@people.example', 'c-1')"
 
 
@@ -227,6 +228,23 @@ class TestAfterExecution:
         run(office)
         assert office.request(second.request.id).status is RequestStatus.COMPLETED
 
+    def test_rows_left_of_somebody_whose_own_row_is_gone_are_a_new_request(
+        self, office: Office, tmp_path: Path
+    ) -> None:
+        office.sql("CREATE TABLE orders (id integer PRIMARY KEY, person integer)")
+        (tmp_path / "orders.yaml").write_text(MAP.replace("rectify:", f"{ORDERS}rectify:"))
+        with office.db.read() as session:
+            office.plan = planned(session, tmp_path / "orders.yaml")
+        office.executor = Executor(office.db, office.keyring, office.plan, office.registry)
+        first = office.receive(approvals=0).request
+        office.executor.execute_now(first.id)
+        office.sql("INSERT INTO orders VALUES (1, 1)")
+        second = office.receive(approvals=0)
+        assert second.duplicate is False
+        assert office.executor.execute_now(second.request.id)
+        with office.db.read() as session:
+            assert session.scalar(text("SELECT count(*) FROM orders")) == 0
+
     def test_the_latest_of_several_running_ones_answers(self, office: Office) -> None:
         first = office.receive(approvals=0).request
         office.executor.execute_now(first.id)
@@ -335,6 +353,14 @@ class TestRetained:
         first = retaining.receive(approvals=0).request
         assert retaining.executor.execute_now(first.id), retaining.letters()
         assert retaining.receive().request.duplicate_of == first.id
+
+    def test_a_reference_that_the_running_request_did_not_know_is_a_new_request(
+        self, retaining: Office
+    ) -> None:
+        first = retaining.receive(approvals=0).request
+        assert retaining.executor.execute_now(first.id)
+        retaining.sql("UPDATE people SET crm = 'c-9' WHERE id = 1")
+        assert retaining.receive().duplicate is False
 
     def test_what_was_filled_in_again_is_a_new_request(self, retaining: Office) -> None:
         first = retaining.receive(approvals=0).request
