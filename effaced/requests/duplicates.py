@@ -157,7 +157,7 @@ def _is_reached(
     if not known <= reached.refs:
         return False
     recorded = read_recorded(session, duplicate.id, sealed.refs)
-    return reached.subject is None or is_same_person(keyring, plan, recorded, reached.subject)
+    return reached.subject is None or is_same_person(session, keyring, plan, recorded, reached.subject)
 
 
 def _release(session: Session, original: Request, duplicates: Sequence[Request]) -> None:

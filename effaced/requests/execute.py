@@ -200,8 +200,8 @@ class Executor:
         erases = request.kind is RequestKind.ERASURE
         counted = at_most if erases else None
         person = look_at(session, self.keyring, plan, sealed.subject_id, counted, request.id)
-        recorded = recorded_from(person.recorded, sealed.refs)
-        require_same_person(self.keyring, plan, recorded, person.subject)
+        recorded = recorded_from(request.id, person.recorded, sealed.refs)
+        require_same_person(session, self.keyring, plan, recorded, person.subject)
         if person.has_many_rows:
             raise _ManyRows
         if erases:
@@ -300,8 +300,8 @@ class Executor:
         effects = rectify(session, plan, sealed.subject_id, corrections)
         # What was corrected may be what those requests know the person by; it is the same row.
         if others and (corrected := find_subject(session, plan, sealed.subject_id)):
-            for each_id in others:
-                confirm_row(session, self.keyring, each_id, corrected)
+            for other in others:
+                confirm_row(session, self.keyring, other, corrected, by=request.id)
         overtaken = supersede_corrections(
             session,
             self.keyring,

@@ -26,8 +26,8 @@ from effaced.requests.identifiers import SUBJECT_ID, normalise
 from effaced.requests.subject import unseal_subject
 from effaced.requests.tables import Identifier, Request
 
-# No data map can declare an identifier of this kind: the colon is not allowed there.
-_CONFIRMED = "confirmed:row"
+# Of a confirmed row, with the request's id behind it. No data map can declare a kind with a colon.
+_CONFIRMED = "confirmed"
 
 recorded_query = select(Identifier.kind, Identifier.hmac).where(
     Identifier.request_id == bindparam("request_id", type_=Uuid())
@@ -51,55 +51,75 @@ class SubjectChanged(Conflict):
 class Recorded:
     """What a request knew of its person: keyed hashes of identifiers by kind, and references."""
 
+    request_id: UUID
     hmacs: Mapping[str, frozenset[str]] = field(repr=False)
     refs: Mapping[str, str] = field(repr=False)
 
 
-def recorded_from(rows: Iterable[Sequence[Any]], refs: Mapping[str, str]) -> Recorded:
+def recorded_from(request_id: UUID, rows: Iterable[Sequence[Any]], refs: Mapping[str, str]) -> Recorded:
     """From rows of `recorded_query` and the request's sealed references."""
     hmacs: dict[str, set[str]] = defaultdict(set)
     for kind, hmac in rows:
-        hmacs[kind].add(hmac)
-    return Recorded({kind: frozenset(found) for kind, found in hmacs.items()}, refs)
+        if kind != SUBJECT_ID and not kind.startswith(f"{_CONFIRMED}:"):
+            hmacs[kind].add(hmac)
+    return Recorded(request_id, {kind: frozenset(found) for kind, found in hmacs.items()}, refs)
 
 
 def read_recorded(session: Session, request_id: UUID, refs: Mapping[str, str]) -> Recorded:
-    return recorded_from(session.execute(recorded_query, {"request_id": request_id}), refs)
+    rows = session.execute(recorded_query, {"request_id": request_id})
+    return recorded_from(request_id, [tuple(row) for row in rows], refs)
 
 
 def require_same_person(
-    keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject | None
+    session: Session, keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject | None
 ) -> None:
     """SubjectChanged if the row is somebody else's. A row that is gone is nobody else's."""
-    if subject is not None and not is_same_person(keyring, plan, recorded, subject):
+    if subject is not None and not is_same_person(session, keyring, plan, recorded, subject):
         raise SubjectChanged
 
 
-def is_same_person(keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject) -> bool:
+def is_same_person(
+    session: Session, keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject
+) -> bool:
     """Whether anything besides the key agrees, or the row was confirmed as it is now.
 
     Where neither side has anything besides the key, the key is all there is to go by.
     """
-    identifiers, refs = _besides_the_key(plan, subject.identifiers, subject.refs)
-    known_hmacs, known_refs = _besides_the_key(plan, recorded.hmacs, recorded.refs)
-    known_hmacs = {kind: found for kind, found in known_hmacs.items() if kind not in (SUBJECT_ID, _CONFIRMED)}
-    if not (identifiers or refs or known_hmacs or known_refs):
-        return True
-    return (
-        any(refs[kind] == value for kind, value in known_refs.items() if kind in refs)
-        or any(
-            known_hmacs[kind] & _hmacs(keyring, f"identifier:{kind}", normalise(kind, value))
-            for kind, value in identifiers.items()
-            if kind in known_hmacs
-        )
-        or bool(recorded.hmacs.get(_CONFIRMED, frozenset()) & _hmacs(keyring, _CONFIRMED, _text(subject)))
+    return _agrees(keyring, plan, recorded, subject) or _is_confirmed(
+        session, keyring, recorded.request_id, subject
     )
 
 
-def confirm_row(session: Session, keyring: Keyring, request_id: UUID, subject: Subject) -> None:
-    """Record that this row, as it is now, is the person's."""
+def _agrees(keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject) -> bool:
+    identifiers, refs = _besides_the_key(plan, subject.identifiers, subject.refs)
+    known_hmacs, known_refs = _besides_the_key(plan, recorded.hmacs, recorded.refs)
+    if not (identifiers or refs or known_hmacs or known_refs):
+        return True
+    return any(refs[kind] == value for kind, value in known_refs.items() if kind in refs) or any(
+        known_hmacs[kind] & _hmacs(keyring, f"identifier:{kind}", normalise(kind, value))
+        for kind, value in identifiers.items()
+        if kind in known_hmacs
+    )
+
+
+def confirm_row(session: Session, keyring: Keyring, request_id: UUID, subject: Subject, *, by: UUID) -> None:
+    """Record that this row, as it is now, is the person's who sent the request.
+
+    The record belongs to the request `by`, which the caller has locked: the one that is confirmed, or the
+    correction that has just been made. Written under the other one, its foreign key would wait for whoever
+    is about to execute that one, who waits for us.
+    """
     key = keyring.fingerprint(_text(subject), purpose=_CONFIRMED)
-    session.merge(Identifier(request_id=request_id, kind=_CONFIRMED, key_id=key.key_id, hmac=key.hmac))
+    kind = f"{_CONFIRMED}:{request_id}"
+    session.merge(Identifier(request_id=by, kind=kind, key_id=key.key_id, hmac=key.hmac))
+
+
+def _is_confirmed(session: Session, keyring: Keyring, request_id: UUID, subject: Subject) -> bool:
+    found = select(Identifier.kind).where(
+        Identifier.hmac.in_(_hmacs(keyring, _CONFIRMED, _text(subject))),
+        Identifier.kind == f"{_CONFIRMED}:{request_id}",
+    )
+    return session.scalars(found.limit(1)).first() is not None
 
 
 def other_requests_of(
@@ -115,7 +135,9 @@ def other_requests_of(
     )
     sealed = [(request.id, unseal_subject(keyring, request)) for request in waiting]
     recorded = {each: read_recorded(session, each, known.refs) for each, known in sealed if known}
-    return [each for each, known in recorded.items() if is_same_person(keyring, plan, known, subject)]
+    return [
+        each for each, known in recorded.items() if is_same_person(session, keyring, plan, known, subject)
+    ]
 
 
 def _besides_the_key(

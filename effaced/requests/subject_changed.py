@@ -43,7 +43,7 @@ def confirm_subject(
     sealed = unseal_subject(keyring, request)
     subject = find_subject(session, plan.named(request.subject_type), sealed.subject_id) if sealed else None
     if subject is not None:
-        confirm_row(session, keyring, request.id, subject)
+        confirm_row(session, keyring, request.id, subject, by=request.id)
     event = SubjectConfirmed(**noted(note))
     append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
     replay(session, [letter_id], actor=actor, note=note, force=True)

@@ -111,5 +111,5 @@ def _told(executor: Executor, session: Session, request: Request) -> tuple[Erasu
     # Before every batch: the key may be given to somebody else between two of them.
     recorded = read_recorded(session, request.id, sealed.refs)
     subject = find_subject(session, plan, sealed.subject_id)
-    require_same_person(executor.keyring, plan, recorded, subject)
+    require_same_person(session, executor.keyring, plan, recorded, subject)
     return plan, values_for(session, plan, sealed.subject_id)
