@@ -76,8 +76,9 @@ class Effaced:
         """Erase a person in the caller's transaction, and record every call that has to follow.
 
         Nothing has happened until the caller commits, and nothing at all if it rolls back. Refused if
-        nobody has that id; Conflict if the database stands against it. A person who is being erased already
-        is answered with that request. `subject_type` is for maps with several kinds of people.
+        nobody has that id; Conflict if the database stands against it. If an open erasure of the person
+        covers this one, it is taken in as a duplicate (status `received`) and completes with the other one.
+        `subject_type` is for maps with several kinds of people.
         """
         return self._take(session, RequestKind.ERASURE, subject_id, subject_type, {}, reason)
 
@@ -116,7 +117,7 @@ class Effaced:
                 approvals=0,
                 reason=reason,
             )
-        except IntegrityError:  # one open erasure per person
+        except IntegrityError:  # one unexecuted erasure per person
             raise Conflict(
                 "Somebody else is just having this person erased; roll back and ask again."
             ) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from flask import request
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -12,6 +14,7 @@ from effaced.api.problems import FORBIDDEN, UNAUTHENTICATED, ApiProblem
 from effaced.db import Database
 from effaced.errors import Problem
 from effaced.log import get_logger
+from effaced.retries.policy import OPERATORS_ONLY
 
 _log = get_logger(__name__)
 
@@ -45,6 +48,18 @@ def require_key(db: Database, needed: Scope) -> ApiKey:
             },
         )
     return key
+
+
+def require_operator_for(key: ApiKey, changes: Mapping[str, object], *, under: str) -> None:
+    """Refuse with 403 if the changes of a retry policy have a field that only operators may set."""
+    if has_scope(key.scopes, Scope.OPERATE_WRITE):
+        return
+    said = f"needs the scope {Scope.OPERATE_WRITE}"
+    problems = [Problem(f"{under}.{name}", said) for name in OPERATORS_ONLY if name in changes]
+    if problems:
+        raise ApiProblem(
+            FORBIDDEN, "Only an operator may decide that a call is made twice.", problems=problems
+        )
 
 
 def _note_use(db: Database, key: ApiKey) -> None:

@@ -19,6 +19,7 @@ from effaced.api.letter_bodies import (
     NoteBody,
     PurgeBody,
     RequeueBody,
+    SubjectBody,
 )
 from effaced.audit.notes import write_note
 from effaced.deadletters import find, tidy
@@ -31,6 +32,7 @@ from effaced.model import DeadLetterStatus
 from effaced.requests.letter_stats import letter_stats
 from effaced.requests.redrive import redrive
 from effaced.requests.redrive_view import plain_result
+from effaced.requests.subject_changed import cancel_for_changed_subject, confirm_subject
 
 blueprint = Blueprint("dead_letters", __name__)
 
@@ -88,6 +90,21 @@ def decision(name: str) -> Response:
     with runtime.db.begin() as session:
         to, actor = DeadLetterStatus(body.status), f"api_key:{key.id}"
         decide(session, runtime.keyring, letter_id, to, actor=actor, reason=body.reason)
+    return _letter(letter_id)
+
+
+@blueprint.post("/<name>/subject")
+def subject(name: str) -> Response:
+    """Say of a `subject_changed` letter whether the row is still the person's: execute, or cancel."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    letter_id, body = path_id(name, "dead letter"), read_body(request, SubjectBody)
+    plan, keyring, actor = runtime.plan, runtime.keyring, f"api_key:{key.id}"
+    with runtime.db.begin() as session:
+        if body.same_person:
+            confirm_subject(session, keyring, plan, letter_id, actor=actor, reason=body.reason)
+        else:
+            cancel_for_changed_subject(session, keyring, letter_id, actor=actor, reason=body.reason)
     return _letter(letter_id)
 
 

@@ -35,6 +35,13 @@ class DecideBody(Body):
     reason: Typed
 
 
+class SubjectBody(Body):
+    """Whether the row under the key is the person's. If not, the request is cancelled."""
+
+    same_person: bool
+    reason: Typed
+
+
 class AssignBody(Body):
     officer: Annotated[str, AfterValidator(_officer)] | None
 

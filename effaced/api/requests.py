@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.api import shapes
-from effaced.api.auth import require_key
+from effaced.api.auth import require_key, require_operator_for
 from effaced.api.bodies import RequestBody, read_body
 from effaced.api.current import current_runtime, find_request
 from effaced.api.idempotency import Answer, Call, key_of_call
@@ -30,11 +30,12 @@ _log = get_logger(__name__)
 
 @blueprint.post("")
 def create() -> Response:
-    """Take a request in: 201, or 200 with the one that is already open for this person."""
+    """Take a request in: 201, or 200 if this key has an open one for this person already."""
     runtime = current_runtime()
     key = require_key(runtime.db, Scope.REQUESTS_WRITE)
     idempotency_key = key_of_call()
     body = read_body(request, RequestBody)
+    require_operator_for(key, body.retry or {}, under="retry")
     call = Call(key.id, idempotency_key, body.model_dump_json()) if idempotency_key else None
     answer, approved = _take_in(runtime, key, body, call)
     if approved is not None:
@@ -111,14 +112,11 @@ def _take_in_once(
         zone=runtime.settings.zone,
     )
     taken = intake.request
-    shape = shapes.brief(session, taken)
-    answer = Answer(201, shape)
-    if intake.duplicate:
-        answer = Answer(200, {**shape, "duplicate_of": str(taken.id)})
+    # To another key's caller a duplicate looks like any other request.
+    answer = Answer(200 if intake.told_original else 201, shapes.brief(session, taken))
     if call:
         call.remember(session, runtime.keyring, answer)
-    at_once = not intake.duplicate and taken.status is RequestStatus.APPROVED
-    return answer, taken.id if at_once else None
+    return answer, taken.id if taken.status is RequestStatus.APPROVED else None
 
 
 def _execute(runtime: Runtime, request_id: UUID) -> None:

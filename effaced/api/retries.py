@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.accounts.scopes import Scope
+from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
-from effaced.api.auth import require_key
+from effaced.api.auth import require_key, require_operator_for
 from effaced.api.bodies import PolicyBody, read_body
 from effaced.api.current import current_runtime, find_request
 from effaced.audit.notes import NoteRef, write_note
@@ -19,7 +20,7 @@ from effaced.model import PolicyKind, PolicyScope
 from effaced.requests.tables import Request
 from effaced.retries.count import known_resolvers
 from effaced.retries.metrics import DEFAULT_HOURS, read_by_resolver, read_timeseries, require_hours, summary
-from effaced.retries.overrides import ALL, Override, Target, get, put, undo
+from effaced.retries.overrides import ALL, Override, Target, get, put, put_as_sender, undo
 from effaced.retries.policy import check_changes
 from effaced.runtime import Runtime
 from effaced.saga.rules import RuleBook
@@ -152,8 +153,9 @@ def _show(target: Target) -> Response:
 
 def _change(key: ApiKey, target: Target) -> Response:
     runtime, body = current_runtime(), read_body(request, PolicyBody)
+    require_operator_for(key, body.policy, under="policy")
     with runtime.db.begin() as session:
-        changed = put(
+        changed = _putting(key)(
             session,
             target,
             body.policy,
@@ -167,8 +169,12 @@ def _change(key: ApiKey, target: Target) -> Response:
 def _clear(key: ApiKey, target: Target) -> Response:
     runtime = current_runtime()
     with runtime.db.begin() as session:
-        changed = put(session, target, {}, check=check_changes, actor=_actor(key))
+        changed = _putting(key)(session, target, {}, check=check_changes, actor=_actor(key))
         return jsonify(_told(session, runtime, target, changed))
+
+
+def _putting(key: ApiKey) -> Callable[..., Override]:
+    return put if has_scope(key.scopes, Scope.OPERATE_WRITE) else put_as_sender
 
 
 def _undo(key: ApiKey, target: Target) -> Response:

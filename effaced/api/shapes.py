@@ -12,6 +12,7 @@ from effaced.audit.read import last_events_of
 from effaced.model import OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation
+from effaced.requests.duplicates import may_name
 from effaced.requests.progress import Progress, progress_of
 from effaced.requests.tables import Request
 
@@ -34,6 +35,7 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
         "corrections": request.correction_fields or [],
         "steps": {"total": int(total or 0), "done": int((total or 0) - (remaining or 0))},
         "links": {"self": path_of(request)},
+        **_duplicate_of(session, request),
     }
 
 
@@ -56,6 +58,12 @@ def full(session: Session, request: Request) -> dict[str, Any]:
 
 def path_of(request: Request) -> str:
     return f"/api/v1/requests/{request.id}"
+
+
+def _duplicate_of(session: Session, request: Request) -> dict[str, Any]:
+    """The id of the original, for the key that sent both."""
+    original = session.get(Request, request.duplicate_of) if request.duplicate_of else None
+    return {"duplicate_of": str(original.id)} if original and may_name(request, original) else {}
 
 
 def _progress(progress: Progress | None) -> dict[str, Any] | None:

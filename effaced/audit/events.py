@@ -94,9 +94,43 @@ class RequestReceived(Event):
 
 
 class RequestRepeated(Event):
-    """The same person asked again while a request was open; it was answered with that one."""
+    """The same person asked again while this request was open. That asking has a request of its own."""
 
     type = "REQUEST_REPEATED"
+
+
+class RequestDuplicate(Event):
+    """The person has an open erasure already; this request ends with it.
+
+    Neither this event nor the next two name the other request: its API key may be another one, and whoever
+    sent this request may export its trail.
+    """
+
+    type = "REQUEST_DUPLICATE"
+
+
+class DuplicateCompleted(Event):
+    """The erasure that this request was a duplicate of is completed, and this request with it."""
+
+    type = "REQUEST_DUPLICATE_COMPLETED"
+
+
+class DuplicateReleased(Event):
+    """The erasure that this request was a duplicate of does not answer it: it needs a review of its own."""
+
+    type = "REQUEST_DUPLICATE_RELEASED"
+
+
+class RequestCancelled(_Noted):
+    """An officer closed the request before it was executed."""
+
+    type = "REQUEST_CANCELLED"
+
+
+class SubjectConfirmed(_Noted):
+    """An officer confirmed that the row under the person's key, as it was then, is the person's."""
+
+    type = "SUBJECT_CONFIRMED"
 
 
 class RequestApproved(_Noted):

@@ -186,7 +186,24 @@ GLOSSARY: dict[str, Sentence] = {
         ),
     ),
     "REQUEST_REPEATED": Sentence(
-        "quiet", "inbox", lambda _p, _m: "The same person asked again; answered with this request."
+        "quiet", "inbox", lambda _p, _m: "The same person asked again, in a request of its own."
+    ),
+    "REQUEST_DUPLICATE": Sentence(
+        "quiet",
+        "inbox",
+        lambda _p, _m: "Duplicate: the person has an open erasure already, and this request ends with it.",
+    ),
+    "REQUEST_DUPLICATE_COMPLETED": Sentence(
+        "good", "check", lambda _p, _m: "Completed together with the request that it is a duplicate of."
+    ),
+    "REQUEST_DUPLICATE_RELEASED": Sentence(
+        "warn",
+        "user",
+        lambda _p, _m: "No longer a duplicate: the earlier request does not answer it, so it needs a review.",
+    ),
+    "REQUEST_CANCELLED": Sentence("warn", "cross", lambda _p, _m: "Cancelled before it was executed."),
+    "SUBJECT_CONFIRMED": Sentence(
+        "info", "user", lambda _p, _m: "Confirmed that the row under the person's key is still theirs."
     ),
     "REQUEST_APPROVED": Sentence(
         "good", "user", lambda p, _m: f"Approved ({p['approvals_given']} of {p['approvals_needed']})."

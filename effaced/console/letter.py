@@ -25,6 +25,11 @@ from effaced.errors import Conflict, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.outbox.read import find_entry
 from effaced.requests.read import refs_of
+from effaced.requests.subject_changed import (
+    awaits_decision,
+    cancel_for_changed_subject,
+    confirm_subject,
+)
 
 blueprint = Blueprint("letter", __name__)
 
@@ -73,6 +78,8 @@ class LetterView:
     attestable: bool
     decisions: tuple[Decision, ...]
     kept_open: str | None
+    asks_who: bool
+    """Whether somebody has to say if the row under the key is still the person's."""
 
     @property
     def requeueable(self) -> bool:
@@ -125,6 +132,29 @@ def decide(letter_id: UUID) -> Response:
     return _do(letter_id, act, _SAID[decision], "decide", reason, word)
 
 
+@blueprint.post("/abandoned/<uuid:letter_id>/subject")
+def decide_subject(letter_id: UUID) -> Response:
+    """Confirm that the row is still the person's, or cancel the request."""
+    reason, choice = request.form.get("reason", ""), request.form.get("subject", "")
+    who, keyring = me().actor, runtime().keyring
+    if choice == "same":
+        plan = runtime().plan
+
+        def act(session: Session) -> None:
+            confirm_subject(session, keyring, plan, letter_id, actor=who, reason=reason)
+
+        said = "Confirmed. The request is executed next."
+    elif choice == "other":
+
+        def act(session: Session) -> None:
+            cancel_for_changed_subject(session, keyring, letter_id, actor=who, reason=reason)
+
+        said = "The request is cancelled. Nothing was erased."
+    else:
+        return _page(letter_id, Typed("subject", reason, "Choose whether it is the same person."))
+    return _do(letter_id, act, said, "subject", reason, choice)
+
+
 def _do(
     letter_id: UUID, act: Callable[[Session], None], said: str, form: str, text: str, choice: str = ""
 ) -> Response:
@@ -171,6 +201,7 @@ def _view(session: Session, letter: DeadLetterLine) -> LetterView:
         letter.open and _attestable(session, letter),
         tuple(each for each, to in possible.items() if not (kept_open and to in SETTLED)),
         kept_open,
+        awaits_decision(letter.domain, letter.error_code, letter.status),
     )
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from effaced import clock
+from effaced.audit.events import RequestSuperseded
 from effaced.console.call_view import CallView, call_views
 from effaced.console.current import SignedIn, by_hand, runtime
 from effaced.console.done_view import done_to
@@ -21,7 +22,7 @@ from effaced.model import DeadLetterDomain, OutboxStatus, RequestKind, RequestSt
 from effaced.outbox.flow import pauses
 from effaced.outbox.read import EntryLine, entries_of
 from effaced.requests.progress import Progress, progress_of
-from effaced.requests.read import RequestLine, approvals_of, line_of
+from effaced.requests.read import RequestLine, approvals_of, duplicates_of, line_of
 from effaced.requests.tables import Request
 
 PLANNED = (
@@ -64,6 +65,7 @@ class RequestView:
     plan: Plan | None
     done: tuple[PlanLine, ...]
     progress: Progress | None
+    duplicates: tuple[str, ...]
     version: str
 
     @property
@@ -75,7 +77,7 @@ class RequestView:
     @property
     def ahead(self) -> bool:
         """Whether the own database is still as it was, so that one can say what would happen to it."""
-        return self.line.status in PLANNED and self.progress is None
+        return _ahead(self.line, self.progress)
 
     @property
     def corrects(self) -> bool:
@@ -103,14 +105,14 @@ def view_of(
     given = approvals_of(session, request.id)
     why_not = _why_not(request, officer, {approval.officer_id for approval in given})
     progress = progress_of(request)
-    ahead = request.status in PLANNED and not progress
+    line = line_of(session, request, by_hand())
     stepper = (
         _local(request, letters, progress),
         _external(request, calls, letters),
         _verified(request, entries),
     )
     return RequestView(
-        line=line_of(session, request, by_hand()),
+        line=line,
         datamap_hash=request.datamap_hash,
         executed_at=request.executed_at,
         approvals_given=len(given),
@@ -121,11 +123,14 @@ def view_of(
         calls=calls,
         letters=letters,
         stepper=stepper,
-        next_action=_next_action(request, calls, letters, len(given)),
+        next_action=_next_action(request, calls, letters, len(given), line.duplicate_of, story),
         story=story,
-        plan=plan_of(session, request, with_samples=with_samples) if with_plan and ahead else None,
+        plan=plan_of(session, request, with_samples=with_samples)
+        if with_plan and _ahead(line, progress)
+        else None,
         done=done_to(session, request.id) if request.executed_at else (),
         progress=progress,
+        duplicates=duplicates_of(session, request.id),
         version=_version(request, calls, story),
     )
 
@@ -142,6 +147,8 @@ def _why_not(request: Request, officer: SignedIn, approved_by: set[UUID]) -> str
 
 def _local(request: Request, letters: tuple[DeadLetterLine, ...], progress: Progress | None) -> Step:
     state, text = "todo", "after approval"
+    if request.duplicate_of:
+        return Step("Own database", "database", "none", "done by the request that it is a duplicate of")
     if request.executed_at:
         state, text = "done", "changed in batches" if request.worked_off else "changed in one transaction"
     elif any(letter.domain is DeadLetterDomain.LOCAL_EXECUTION for letter in letters):
@@ -161,7 +168,9 @@ def _external(request: Request, calls: tuple[CallView, ...], letters: tuple[Dead
     done = sum(1 for call in calls if call.state in over)
     count = f"{done} of {len(calls)} done"
     states = {call.state for call in calls}
-    if not request.executed_at:
+    if request.duplicate_of:
+        state, text = "none", "called by the request that it is a duplicate of"
+    elif not request.executed_at:
         state, text = (
             ("none", "no calls were made") if request.closed_at else ("todo", "after the own database")
         )
@@ -186,6 +195,8 @@ def _external(request: Request, calls: tuple[CallView, ...], letters: tuple[Dead
 def _verified(request: Request, entries: tuple[EntryLine, ...]) -> Step:
     if request.kind is RequestKind.RECTIFICATION:
         return Step("Verified", "eye", "none", "corrections are not read back")
+    if request.duplicate_of:
+        return Step("Verified", "eye", "none", "seen at the request that it is a duplicate of")
     by = {outcome: sum(1 for entry in entries if entry.verification is outcome) for outcome in Verification}
     told = ", ".join(
         f"{number} {word}"
@@ -213,9 +224,16 @@ def _nothing_verified(state: str) -> str:
 
 
 def _next_action(
-    request: Request, calls: tuple[CallView, ...], letters: tuple[DeadLetterLine, ...], given: int
+    request: Request,
+    calls: tuple[CallView, ...],
+    letters: tuple[DeadLetterLine, ...],
+    given: int,
+    original: str | None,
+    story: Timeline,
 ) -> str:
     """The one thing that has to happen next, and who does it."""
+    if original:
+        return _next_of_duplicate(request, original)
     if letters:
         how_many = "A dead letter waits" if len(letters) == 1 else f"{len(letters)} dead letters wait"
         return f"{how_many} for a decision: {_ways_out(letters)}."
@@ -230,7 +248,7 @@ def _next_action(
         return _next_call(calls)
     if any(call.entry.verification is Verification.DUE for call in calls):
         return "Nothing for you: some systems are asked once more whether the data is gone."
-    if request.status is RequestStatus.CANCELLED and request.kind is RequestKind.RECTIFICATION:
+    if any(moment.type == RequestSuperseded.type for moment in story.moments):
         return "Nothing: the person was erased, so nothing is left to correct."
     return {
         RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",
@@ -242,9 +260,23 @@ def _next_action(
     }[request.status]
 
 
+def _next_of_duplicate(request: Request, original: str) -> str:
+    if request.closed_at:
+        return f"Nothing: it was completed together with {original}."
+    return (
+        f"Nothing for you here: it is completed when {original} is, and reviewed if {original} is cancelled."
+    )
+
+
+def _ahead(line: RequestLine, progress: Progress | None) -> bool:
+    return line.status in PLANNED and line.duplicate_of is None and not progress
+
+
 def _ways_out(letters: tuple[DeadLetterLine, ...]) -> str:
     if all(letter.recommended_action == "reissue" for letter in letters):
         return "send the correction again, or correct it by hand and attest"
+    if all(letter.recommended_action == "confirm_or_cancel" for letter in letters):
+        return "confirm that the row is still the person's, or cancel the request"
     if all(letter.domain is DeadLetterDomain.ATTESTATION for letter in letters):
         return "do it by hand and attest, or requeue for a new date"
     if all(letter.domain is DeadLetterDomain.VERIFICATION for letter in letters):
@@ -272,7 +304,10 @@ def _version(request: Request, calls: tuple[CallView, ...], story: Timeline) -> 
     """Changes when the page would; and each minute, because it says "3 minutes ago"."""
     minute = clock.now().replace(second=0, microsecond=0)
     return _digest(
-        (request.status, request.worked_off, calls, len(story.moments), story.moments[-1:], minute)
+        (
+            (request.status, request.duplicate_of, request.worked_off, calls),
+            (len(story.moments), story.moments[-1:], minute),
+        )
     )
 
 

@@ -31,6 +31,7 @@ from effaced.requests.read import Blocker, count_requests, list_requests
 blueprint = Blueprint("requests", __name__)
 # What a request can be in today; the filter offers nothing that would always be empty.
 _IN_USE = (
+    RequestStatus.RECEIVED,
     RequestStatus.REVIEW,
     RequestStatus.APPROVED,
     RequestStatus.RUNNING,

@@ -180,6 +180,8 @@ ADVICE = {
     "requeue_when_it_answers": "The message did not get through. See to the target, then requeue.",
     "reissue": "It can't be requeued: the corrected values went with the failure. "
     "Send the correction again, or correct it by hand and attest.",
+    "confirm_or_cancel": "The row under the person's key has none of the identifiers that were recorded when "
+    "the request came in: it may be somebody else's. Confirm that it is the same person, or cancel.",
     "find_the_cause": "It was tried again and failed in the same way. Find the cause before the next try.",
     "escalate": "It keeps failing after being tried again. Somebody who can change the system has to look.",
     "do_by_hand_and_attest": "Nobody attested it in time. Do it by hand, then attest; "

@@ -9,6 +9,8 @@ from effaced.model import DeadLetterDomain, OutboxOperation, SubjectKey
 
 # Failing again after this many tries by people is nothing that one more try will mend.
 ENOUGH = 2
+# The code of an execution that stopped because the row under the key may be somebody else's.
+SUBJECT_CHANGED = "subject_changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ def recommend(failure: Failure, history: History = History()) -> str:  # noqa: B
         return "reissue"  # its corrections are gone: trying again would do nothing and report success
     if failure.domain is DeadLetterDomain.ATTESTATION:
         return "do_by_hand_and_attest"
+    if failure.code == SUBJECT_CHANGED:
+        return "confirm_or_cancel"
     if history.failed_replays >= ENOUGH:
         return "escalate"
     if failure.domain is DeadLetterDomain.VERIFICATION:

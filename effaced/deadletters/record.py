@@ -34,6 +34,7 @@ from effaced.deadletters.letter import after_failure
 from effaced.deadletters.recommend import Failure as Failure
 from effaced.deadletters.recommend import History, recommend
 from effaced.deadletters.rules import ATTESTED as ATTESTED
+from effaced.deadletters.rules import CANCELLED as CANCELLED
 from effaced.deadletters.rules import (
     PENDING,
     REPLAYED,
@@ -133,10 +134,12 @@ def _recovering(postgres: bool, domains: tuple[DeadLetterDomain, ...]) -> Update
     return _resolving(domains, among_ids(_letters.c.entry_id, postgres=postgres), how, by, now)
 
 
-def record_execution_recovery(session: Session, request_id: UUID, *, resolution: str = REPLAYED) -> None:
+def record_execution_recovery(
+    session: Session, request_id: UUID, *, resolution: str = REPLAYED, by: str | None = None
+) -> None:
     """The local execution of this request has succeeded after all, or is not needed any more."""
     mine = _letters.c.request_id == request_id
-    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, None, clock.now()))
+    session.execute(_resolving((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, by, clock.now()))
 
 
 # Of a message that can't be delivered no message is sent: that one could not be delivered either.

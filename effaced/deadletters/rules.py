@@ -35,7 +35,8 @@ DECISIONS: dict[DeadLetterStatus, tuple[DeadLetterStatus, ...]] = {
     PENDING: (REVIEWING, PERMANENTLY_FAILED, REJECTED),
 }
 # How a dead letter was settled.
-BY_HAND, REPLAYED, ATTESTED, SUPERSEDED = "by_hand", "replayed", "attested", "superseded"
+BY_HAND, REPLAYED, ATTESTED = "by_hand", "replayed", "attested"
+SUPERSEDED, CANCELLED = "superseded", "cancelled"
 # The columns that say how a dead letter was settled, of one that is not.
 UNSETTLED_VALUES: Mapping[str, Any] = {
     "resolved_at": None,

@@ -16,13 +16,14 @@ from effaced.db import UtcDateTime, is_postgres
 from effaced.model import OutboxOperation, RequestStatus
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.write import announce
+from effaced.requests.duplicates import complete_statement, record_completed
 from effaced.requests.tables import Request
 from effaced.sql import among_ids, as_ids
 from effaced.together import Together
 
 
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
-    """Close these requests, forget whom they were about, and have it told."""
+    """Close these requests and their duplicates, forget whom they were about, and have it told."""
     if not completed:
         return
     now = clock.now()
@@ -31,9 +32,18 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
     with Together(session) as batch:
         batch.run(lock, ids)
         closed = batch.run(close, ids | {"at": now})
+        duplicates = batch.run(complete_statement(is_postgres(session)), ids | {"at": now})
+    record_completed(session, duplicates.rows)
     operations = dict(completed)
     announce(
-        session, [RequestCompleted(request_id=each, operation=operations[each]) for (each,) in closed.rows]
+        session,
+        [
+            *(RequestCompleted(request_id=each, operation=operations[each]) for (each,) in closed.rows),
+            *(
+                RequestCompleted(request_id=each[0], operation=OutboxOperation.ERASE)
+                for each in duplicates.rows
+            ),
+        ],
     )
 
 

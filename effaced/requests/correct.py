@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Select, String, bindparam, literal_column, or_, select, text
+from sqlalchemy import Select, String, Uuid, bindparam, literal_column, or_, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.audit.append import append_one
 from effaced.audit.events import RequestSuperseded
 from effaced.crypto import Keyring
 from effaced.datamap.bulk import limited_to
@@ -20,10 +19,13 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.subject import Subject, read_subject, subject_query
 from effaced.db import is_postgres
-from effaced.deadletters.record import SUPERSEDED, record_execution_recovery
+from effaced.deadletters.record import SUPERSEDED
 from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey
 from effaced.outbox.supersede import outstanding
 from effaced.outbox.tables import outbox
+from effaced.requests.close import close_unexecuted
+from effaced.requests.identity import recorded_query
+from effaced.requests.lock import LOCK_PERSON, lock_numbers
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
 from effaced.together import Together
@@ -100,14 +102,23 @@ class Person:
     has_corrections: bool
     """Whether requests or calls of theirs that correct something may still be open."""
     has_many_rows: bool = False
+    recorded: Sequence[Sequence[Any]] = ()
+    """What the request recorded of the person at intake: rows of `identity.recorded_query`."""
+    has_duplicates: bool = False
 
 
 def look_at(
-    session: Session, keyring: Keyring, plan: ErasurePlan, subject_id: str, at_most: int | None = None
+    session: Session,
+    keyring: Keyring,
+    plan: ErasurePlan,
+    subject_id: str,
+    at_most: int | None = None,
+    request_id: UUID | None = None,
 ) -> Person:
     """Read the person, in one round trip, with everybody else who executes for them kept out until the end.
 
-    The next one to execute a request of this person sees what this one did.
+    The next one to execute a request of this person sees what this one did. With `request_id`, also what
+    that request recorded, and whether it has duplicates.
     """
     # Under every key of the ring: a rotation makes nobody a stranger.
     keys = keyring.fingerprints(plan.hashed(subject_id), purpose="subject")
@@ -115,21 +126,34 @@ def look_at(
     values = plan.key.values(subject_id)
     with Together(session) as batch:
         if is_postgres(session):
-            # Under every key: a request from before a rotation must not run beside one from behind it.
-            numbers = sorted(int.from_bytes(bytes.fromhex(name)[:8], signed=True) for name in names)
-            batch.run(_LOCK, {"numbers": numbers})
+            batch.run(LOCK_PERSON, lock_numbers(names))
         subject = batch.run(subject_query(plan), values) if values is not None else None
         many = None
         if at_most is not None and values is not None and plan.many is not None:
             many = batch.run(plan.many, values | limited_to(at_most + 1))
         theirs = {f"hmac_{place}": name for place, name in enumerate(names)}
         entries, requests = (batch.run(each, theirs) for each in _open_corrections(len(names)))
+        this = {"request_id": request_id}
+        recorded = batch.run(recorded_query, this) if request_id else None
+        duplicates = batch.run(_open_duplicates, this) if request_id else None
     row = subject.rows[0] if subject and subject.rows else None
     crowded = many is not None and at_most is not None and max(many.rows[0]) > at_most
-    return Person(keys, read_subject(plan, row), bool(entries.rows or requests.rows), crowded)
+    return Person(
+        keys,
+        read_subject(plan, row),
+        bool(entries.rows or requests.rows),
+        crowded,
+        recorded.rows if recorded else (),
+        bool(duplicates and duplicates.rows),
+    )
 
 
-_LOCK = text("SELECT pg_advisory_xact_lock(number) FROM unnest(CAST(:numbers AS bigint[])) AS number")
+_open_duplicates: Select[*tuple[Any, ...]] = (
+    select(literal_column("1"))
+    .select_from(Request)
+    .where(Request.duplicate_of == bindparam("request_id", type_=Uuid()), Request.closed_at.is_(None))
+    .limit(1)
+)
 
 
 @cache
@@ -187,8 +211,5 @@ def cancel_open_corrections(session: Session, subjects: Sequence[SubjectKey], *,
 
 
 def close_as_superseded(session: Session, request: Request, by: Request) -> None:
-    request.status = RequestStatus.CANCELLED
-    request.closed_at = clock.now()
-    request.execute_at = request.subject_sealed = request.corrections_sealed = None
-    append_one(session, RequestSuperseded(by=by.id), request_id=request.id, subject=request.subject)
-    record_execution_recovery(session, request.id, resolution=SUPERSEDED)
+    event = RequestSuperseded(by=by.id)
+    close_unexecuted(session, request, RequestStatus.CANCELLED, event, resolution=SUPERSEDED)

@@ -32,7 +32,9 @@ from effaced.datamap.model import Retained
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.rectify import rectify
 from effaced.datamap.retention import Kept, plan_retention
+from effaced.datamap.subject import find_subject
 from effaced.db import Database
+from effaced.deadletters.recommend import SUBJECT_CHANGED
 from effaced.deadletters.record import (
     SUPERSEDED,
     Failure,
@@ -61,6 +63,14 @@ from effaced.requests.correct import (
     look_at,
     overtaken_fields,
     told_to,
+)
+from effaced.requests.duplicates import Reached, release_unreached
+from effaced.requests.identity import (
+    SubjectChanged,
+    confirm_row,
+    other_requests_of,
+    recorded_from,
+    require_same_person,
 )
 from effaced.requests.retention import register
 from effaced.requests.subject import SealedSubject, open_corrections, unseal_subject
@@ -188,7 +198,10 @@ class Executor:
             raise Unavailable("The request no longer knows its subject.")
         plan = self.plan.named(request.subject_type)
         erases = request.kind is RequestKind.ERASURE
-        person = look_at(session, self.keyring, plan, sealed.subject_id, at_most if erases else None)
+        counted = at_most if erases else None
+        person = look_at(session, self.keyring, plan, sealed.subject_id, counted, request.id)
+        recorded = recorded_from(request.id, person.recorded, sealed.refs)
+        require_same_person(session, self.keyring, plan, recorded, person.subject)
         if person.has_many_rows:
             raise _ManyRows
         if erases:
@@ -218,6 +231,10 @@ class Executor:
                 register(session, self.keyring, request, sealed.subject_id, person.keys, done.kept, hashed)
             record_execution_recovery(session, request.id)
         _close_overtaken(session, done.overtaken)
+        if person.has_duplicates:
+            called = frozenset(call.ref for call in done.calls)
+            reached = Reached(person.subject, called, frozenset(each.ref for each in self._registry))
+            release_unreached(session, self.keyring, plan, request, reached)
         if not done.calls:
             finished = [(request.id, done.operation)]
             complete(session, finished, {request.id: request.subject}, complete_operations)
@@ -279,7 +296,12 @@ class Executor:
             raise Unavailable("The person is no longer in the own database.")
         data_map, refs = plan.data_map, person.subject.refs
         corrections = open_corrections(self.keyring, request)
+        others = other_requests_of(session, self.keyring, plan, person.keys, person.subject)
         effects = rectify(session, plan, sealed.subject_id, corrections)
+        # What was corrected may be what those requests know the person by; it is the same row.
+        if others and (corrected := find_subject(session, plan, sealed.subject_id)):
+            for other in others:
+                confirm_row(session, self.keyring, other, corrected, by=request.id)
         overtaken = supersede_corrections(
             session,
             self.keyring,
@@ -327,7 +349,7 @@ class Executor:
             request_id=request.id,
             subject=request.subject,
             error=name,
-            code="local_execution",
+            code=SUBJECT_CHANGED if isinstance(error, SubjectChanged) else "local_execution",
             attempts=request.execute_attempts,
             tables=tables,
         )

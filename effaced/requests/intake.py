@@ -10,18 +10,17 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.accounts.tables import ApiKey
 from effaced.audit.append import SYSTEM, append_one
-from effaced.audit.events import RequestReceived, RequestRepeated
+from effaced.audit.events import RequestDuplicate, RequestReceived, RequestRepeated
 from effaced.audit.notes import write_note
 from effaced.crypto import Keyring
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.rectify import check_corrections
-from effaced.datamap.subject import find_subject
+from effaced.datamap.subject import Subject, find_subject
 from effaced.errors import Problem, Refused
 from effaced.model import (
     Correction,
@@ -29,13 +28,14 @@ from effaced.model import (
     PolicyScope,
     RequestKind,
     RequestStatus,
-    SubjectKey,
     new_id,
 )
 from effaced.outbox.entry import seal_corrections
 from effaced.requests.correct import erased_since, name_by_category
 from effaced.requests.deadline import due_date
+from effaced.requests.duplicates import find_original, has_open_erasure, may_name
 from effaced.requests.identifiers import SUBJECT_ID, add_identifiers
+from effaced.requests.lock import lock_person
 from effaced.requests.subject import seal_subject
 from effaced.requests.tables import Request
 from effaced.retries.overrides import Target, put
@@ -47,10 +47,19 @@ _UTC = ZoneInfo("UTC")
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The request that answers the call; `duplicate` when it was already open."""
+    """The request that was taken in, and the one that it is a duplicate of, if any."""
 
     request: Request
-    duplicate: bool
+    original: Request | None = None
+
+    @property
+    def duplicate(self) -> bool:
+        return self.original is not None
+
+    @property
+    def told_original(self) -> Request | None:
+        """The original, if it may be named to whoever sent this request: only to the same API key."""
+        return self.original if self.original and may_name(self.request, self.original) else None
 
 
 def receive(
@@ -72,8 +81,8 @@ def receive(
     """Take a request in. Refuses an unknown person, and corrections that can't be made.
 
     `subject_type` says of which kind of people the person is, where the map has several.
-    One erasure is open per person: a second one is answered with the first. `retry` are the fields of the
-    retry policy that differ for this request's calls.
+    An erasure that an open one of the same person answers already is taken in as its duplicate. `retry` are
+    the fields of the retry policy that differ for this request's calls.
     """
     check_retry = partial(check_changes, under="retry")
     check_retry(retry or {})
@@ -83,12 +92,14 @@ def receive(
     plan = plan.named(subject_type)
     subject = find_subject(session, plan, subject_id)
     actor = f"api_key:{api_key.id}" if api_key else f"officer:{entered_by}" if entered_by else SYSTEM
-    # Somebody whose row is gone already may still be being erased elsewhere: that request answers.
-    keys = keyring.fingerprints(plan.hashed(subject.subject_id if subject else subject_id), purpose="subject")
-    already = _open_erasure(session, keys) if kind is RequestKind.ERASURE else None
-    if already is not None:
-        append_one(session, RequestRepeated(), actor=actor, request_id=already.id, subject=already.subject)
-        return Intake(already, duplicate=True)
+    gone = Subject(subject_id, {}, {})
+    keys = keyring.fingerprints(plan.hashed((subject or gone).subject_id), purpose="subject")
+    original = None
+    if kind is RequestKind.ERASURE:
+        lock_person(session, [key.hmac for key in keys])
+        original = find_original(session, keyring, plan, keys, subject or gone)
+        # Somebody whose own row is gone may have an open erasure, and other rows left.
+        subject = subject or (gone if has_open_erasure(session, keys) else None)
     if subject is None:
         problem = Problem("subject.id", f"no such person in table {plan.data_map.subject}")
         raise Refused("The subject is not known.", problems=[problem])
@@ -106,9 +117,10 @@ def receive(
         id=request_id,
         ref=_new_ref(),
         kind=kind,
-        status=RequestStatus.REVIEW if approvals else RequestStatus.APPROVED,
+        status=_first_status(original, approvals),
         api_key_id=api_key.id if api_key else None,
         entered_by=entered_by,
+        duplicate_of=original.id if original else None,
         subject_type=subject_type,
         subject_key_id=keys[0].key_id,
         subject_hmac=keys[0].hmac,
@@ -121,7 +133,7 @@ def receive(
         approvals_needed=approvals,
         received_at=now,
         due_at=due_date(now, zone),
-        execute_at=None if approvals else now,
+        execute_at=None if approvals or original else now,
         execute_attempts=0,
     )
     session.add(request)
@@ -133,20 +145,19 @@ def receive(
         kind=kind, approvals_needed=approvals, due_at=request.due_at, datamap_hash=plan.data_map.hash
     )
     append_one(session, received, actor=actor, request_id=request_id, subject=request.subject)
+    if original:
+        append_one(session, RequestRepeated(), actor=actor, request_id=original.id, subject=original.subject)
+        append_one(session, RequestDuplicate(), request_id=request_id, subject=request.subject)
     if retry:
         target = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(request_id))
         put(session, target, retry, check=check_retry, actor=actor, subject=request.subject)
-    return Intake(request, duplicate=False)
+    return Intake(request, original)
 
 
-def _open_erasure(session: Session, keys: Sequence[SubjectKey]) -> Request | None:
-    return session.scalars(
-        select(Request).where(
-            Request.subject_hmac.in_([key.hmac for key in keys]),
-            Request.kind == RequestKind.ERASURE,
-            Request.closed_at.is_(None),
-        )
-    ).first()
+def _first_status(original: Request | None, approvals: int) -> RequestStatus:
+    if original is not None:
+        return RequestStatus.RECEIVED
+    return RequestStatus.REVIEW if approvals else RequestStatus.APPROVED
 
 
 def _new_ref() -> str:

@@ -84,6 +84,8 @@ class RequestLine:
     steps: int = 0
     steps_done: int = 0
     blocks: tuple[Block, ...] = ()
+    duplicate_of: str | None = None
+    """The ref of the request that this one ends with."""
 
     def overdue(self, now: datetime) -> bool:
         return self.closed_at is None and self.due_at < now
@@ -123,8 +125,16 @@ def completed_by_day(session: Session, days: list[date], zone: ZoneInfo) -> list
 def refs_of(session: Session, ids: Iterable[UUID | None]) -> dict[UUID, str]:
     """The short names of these requests."""
     wanted = {each for each in ids if each is not None}
+    if not wanted:
+        return {}
     found = session.execute(select(Request.id, Request.ref).where(Request.id.in_(wanted)))
     return dict(found.all())
+
+
+def duplicates_of(session: Session, request_id: UUID) -> tuple[str, ...]:
+    """The refs of the requests that end with this one, oldest first."""
+    query = select(Request.ref).where(Request.duplicate_of == request_id).order_by(Request.id)
+    return tuple(session.scalars(query))
 
 
 def find_by_ref(session: Session, ref: str) -> Request | None:
@@ -217,6 +227,7 @@ def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -
     steps = _steps(session, ids)
     sources = _sources(session, requests)
     blocks = _blocks(session, requests, by_hand)
+    originals = refs_of(session, [request.duplicate_of for request in requests])
     return [
         RequestLine(
             id=request.id,
@@ -230,6 +241,7 @@ def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -
             steps=steps.get(request.id, (0, 0))[0],
             steps_done=steps.get(request.id, (0, 0))[1],
             blocks=tuple(blocks.get(request.id, ())),
+            duplicate_of=originals.get(request.duplicate_of) if request.duplicate_of else None,
         )
         for request in requests
     ]

@@ -16,7 +16,10 @@ from effaced.db import Base, Json, UtcDateTime, Word
 from effaced.errors import Conflict
 from effaced.model import RequestKind, RequestStatus, SubjectKey
 
-_OPEN_ERASURE = text("kind = 'erasure' AND closed_at IS NULL")
+_UNEXECUTED_ERASURE = text(
+    "kind = 'erasure' AND executed_at IS NULL AND closed_at IS NULL AND duplicate_of IS NULL"
+)
+_DUPLICATE = text("duplicate_of IS NOT NULL")
 _OPEN = text("closed_at IS NULL")
 _EXECUTABLE = text("status = 'approved' AND execute_at IS NOT NULL")
 
@@ -26,10 +29,14 @@ class Request(Base):
 
     __tablename__ = "effaced_requests"
     __table_args__ = (
-        # One open erasure per person, whoever asks and however often.
+        # One erasure per person waits to be executed; further ones are its duplicates.
         Index(
-            "uq_effaced_requests_open_erasure", "subject_hmac", unique=True,
-            postgresql_where=_OPEN_ERASURE, sqlite_where=_OPEN_ERASURE,
+            "uq_effaced_requests_unexecuted_erasure", "subject_hmac", unique=True,
+            postgresql_where=_UNEXECUTED_ERASURE, sqlite_where=_UNEXECUTED_ERASURE,
+        ),
+        Index(
+            "ix_effaced_requests_duplicate_of", "duplicate_of",
+            postgresql_where=_DUPLICATE, sqlite_where=_DUPLICATE,
         ),
         Index("ix_effaced_requests_open_due", "due_at", "id", postgresql_where=_OPEN, sqlite_where=_OPEN),
         Index("ix_effaced_requests_due", "due_at", "id"),
@@ -49,6 +56,8 @@ class Request(Base):
     status: Mapped[RequestStatus] = mapped_column(Word(RequestStatus))
     api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey(ApiKey.__table__.c.id))
     entered_by: Mapped[UUID | None] = mapped_column(ForeignKey(Officer.__table__.c.id))
+    duplicate_of: Mapped[UUID | None]
+    """The open erasure of the same person that this one ends with. Never told to another API key."""
     subject_type: Mapped[str | None] = mapped_column(String(64))
     """Which of the map's kinds of people; None for the first."""
     subject_key_id: Mapped[str] = mapped_column(String(16))

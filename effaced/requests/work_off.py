@@ -21,11 +21,13 @@ from effaced.datamap.bulk import batch, limited_to
 from effaced.datamap.erase import refusal
 from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.step import Step
+from effaced.datamap.subject import find_subject
 from effaced.datamap.values import values_for
 from effaced.errors import Unavailable
 from effaced.log import get_logger
 from effaced.model import RequestStatus
-from effaced.requests.subject import open_subject
+from effaced.requests.identity import read_recorded, require_same_person
+from effaced.requests.subject import unseal_subject
 from effaced.requests.tables import Request
 
 if TYPE_CHECKING:
@@ -103,7 +105,11 @@ def _held(session: Session, request_id: UUID) -> Request | None:
 
 def _told(executor: Executor, session: Session, request: Request) -> tuple[ErasurePlan, dict[str, Any]]:
     plan = executor.plan.named(request.subject_type)
-    subject_id = open_subject(executor.keyring, request)
-    if subject_id is None:
+    sealed = unseal_subject(executor.keyring, request)
+    if sealed is None:
         raise Unavailable("The request no longer knows its subject.")
-    return plan, values_for(session, plan, subject_id)
+    # Before every batch: the key may be given to somebody else between two of them.
+    recorded = read_recorded(session, request.id, sealed.refs)
+    subject = find_subject(session, plan, sealed.subject_id)
+    require_same_person(session, executor.keyring, plan, recorded, subject)
+    return plan, values_for(session, plan, sealed.subject_id)

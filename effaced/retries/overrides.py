@@ -22,6 +22,7 @@ from effaced.audit.notes import NoteRef, noted
 from effaced.db import is_postgres
 from effaced.errors import Conflict, Problem, Refused
 from effaced.model import PolicyKind, PolicyScope, SubjectKey
+from effaced.retries.policy import OPERATORS_ONLY
 from effaced.retries.tables import policies
 
 ALL = "*"
@@ -81,6 +82,22 @@ def put(
     if (current and body == current.body) or (not current and not body):
         return current or _nothing(target)
     return _write(session, target, current, body, PolicyChanged, actor, note, subject)
+
+
+def put_as_sender(
+    session: Session,
+    target: Target,
+    changes: Mapping[str, Any],
+    *,
+    check: Check,
+    actor: str,
+    note: NoteRef | None = None,
+) -> Override:
+    """The same for whoever is no operator: what an operator alone may set stays as it is."""
+    current = _lock(session, target)
+    kept = {name: current.body[name] for name in OPERATORS_ONLY if current and name in current.body}
+    mine = {name: value for name, value in changes.items() if name not in OPERATORS_ONLY}
+    return put(session, target, {**mine, **kept}, check=check, actor=actor, note=note)
 
 
 def undo(

@@ -17,6 +17,9 @@ from effaced.strict import Strict, problems_of
 DAY = 86_400.0
 # What a policy can speak about; any other status is final, or the resolver's own business.
 RETRYABLE = (408, 429, *range(500, 600))
+# Fields that the sender of a request may not set for it: a resolver with `idempotent: false` is the
+# operator's word that a second call does harm.
+OPERATORS_ONLY = ("retry_non_idempotent",)
 Chance = Callable[[], float]
 
 

@@ -314,10 +314,9 @@ def fill(house: House, now: datetime, *, completed: int = 4) -> None:
     plot.append((3.9, house.run))
     for days, person in ((26.4, 9), (25.2, 10), (0.4, 13)):
         plot.append((days, lambda person=person: house.ask(person)))
-    plot.append((6, lambda: house.ask(11, key=house.two_eyes)))
-    plot.append(
-        (2, lambda: house.approve(house.ask(11, key=house.two_eyes), reason="First of two: address matches."))
-    )
+    of_two: list[UUID] = []
+    plot.append((6, lambda: of_two.append(house.ask(11, key=house.two_eyes))))
+    plot.append((2, lambda: house.approve(of_two[0], reason="First of two: address matches.")))
     plot.append((2, lambda: house.ask(12, reason="Asked in the chat, signed in to the account.")))
     for person in (15, 16, 17):
         executed(1.1, person)

@@ -78,8 +78,10 @@ class Office:
         approvals: int = 1,
         entered_by: Officer | None = None,
         reason: str | None = None,
+        key: ApiKey | None = None,
     ) -> Intake:
-        key = None if entered_by else self.key(approvals)
+        if key is None and entered_by is None:
+            key = self.key(approvals)
         with self.db.begin() as session:
             return receive(
                 session,
@@ -95,6 +97,11 @@ class Office:
     def request(self, request_id: UUID) -> Request:
         with self.db.read() as session:
             return session.get_one(Request, request_id)
+
+    def sql(self, statement: str) -> None:
+        """Change the company's tables, as its own applications do."""
+        with self.db.begin() as session:
+            session.execute(text(statement))
 
     def people(self) -> list[int]:
         with self.db.read() as session:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from saga_cast import NOON
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 from werkzeug.test import TestResponse
 
 from effaced import clock
@@ -23,13 +23,15 @@ from effaced.model import (
     DeadLetterStatus,
     OutboxOperation,
     OutboxStatus,
+    RequestStatus,
     Role,
     SubjectKey,
     new_id,
 )
 from effaced.outbox.tables import OutboxRow
+from effaced.requests.tables import Request
 
-from .conftest import Api
+from .conftest import Api, customers
 
 LETTERS, REDRIVES = "/api/v1/dead-letters", "/api/v1/redrives"
 NOBODY = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -417,3 +419,47 @@ class TestArchiveAndPurge:
             assert (status, list(fields)) == (422, ["older_than_days"])
         body = {"older_than_days": -1, "expected": 0, "reason": "x"}
         assert list(Api.problem(lite.send(f"{LETTERS}/purge", body))[2]) == ["older_than_days"]
+
+
+class TestChangedSubject:
+    """The row under the person's key may be somebody else's."""
+
+    @pytest.fixture
+    def stopped(self, api: Api) -> tuple[Desk, str, str]:
+        """A desk, the letter's path and the request's."""
+        where = api.post(api.erasure("4")).headers["Location"]
+        with api.runtime.db.begin() as session:
+            session.execute(
+                update(customers).where(customers.c.id == 4).values(email="zoe@example.org", crm_ref="z")
+            )
+            request = session.scalars(select(Request)).one()
+            request.status, request.execute_at = RequestStatus.APPROVED, clock.now()
+        assert api.runtime.executor.execute_due() == 1
+        with api.runtime.db.read() as session:
+            letter = session.scalars(select(DeadLetter)).one()
+        assert letter.error_code == "subject_changed"
+        return Desk(api, "operate:write"), f"{LETTERS}/{letter.id}/subject", where
+
+    def test_confirmed_is_executed(self, stopped: tuple[Desk, str, str]) -> None:
+        desk, path, where = stopped
+        answer = desk.send(path, {"same_person": True, "reason": "checked"})
+        assert (answer.status_code, answer.get_json()["status"]) == (200, "replaying")
+        assert desk.api.runtime.executor.execute_due() == 1
+        assert desk.api.get(where).get_json()["status"] == "running"
+
+    def test_denied_is_cancelled_and_nobody_erased(self, stopped: tuple[Desk, str, str]) -> None:
+        desk, path, where = stopped
+        answer = desk.send(path, {"same_person": False, "reason": "somebody else"})
+        assert (answer.status_code, answer.get_json()["resolution"]) == (200, "cancelled")
+        assert desk.api.get(where).get_json()["status"] == "cancelled"
+        assert desk.api.rows()["customers"] == 6
+        assert desk.send(path, {"same_person": True, "reason": "after all"}).status_code == 409
+
+    def test_needs_the_scope(self, stopped: tuple[Desk, str, str]) -> None:
+        desk, path, _ = stopped
+        reader = Desk(desk.api, "operate:read")
+        assert reader.send(path, {"same_person": True, "reason": "checked"}).status_code == 403
+
+    def test_is_a_conflict_for_another_letter(self, lite: Desk) -> None:
+        path = f"{LETTERS}/{lite.letter()}/subject"
+        assert lite.send(path, {"same_person": True, "reason": "checked"}).status_code == 409

@@ -95,11 +95,28 @@ def test_somebody_else_s_request_is_not_found(api: Api) -> None:
         assert api.get(f"/api/v1/requests/{name}", token=other).status_code == 404
 
 
-def test_whoever_was_answered_with_a_request_may_read_it(api: Api) -> None:
+def test_no_route_opens_a_request_to_a_key_whose_own_is_its_duplicate(api: Api) -> None:
     other = api.new_key("crm")
     sent = api.post(api.erasure("1")).get_json()
-    assert api.post(api.erasure("1"), token=other).status_code == 200
-    assert api.get(sent["links"]["self"], token=other).status_code == 200
+    assert api.post(api.erasure("1"), token=other).status_code == 201
+    routes = [
+        (method, rule.rule)
+        for rule in api.app.url_map.iter_rules()
+        if rule.rule.startswith("/api/v1/requests/")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    ]
+    assert len(routes) == 5
+    before = api.rows()
+    for method, rule in routes:
+        for name in (sent["id"], sent["ref"]):
+            answer = api.app.test_client().open(
+                rule.replace("<name>", name),
+                method=method,
+                json={"policy": {"max_attempts": 1}},
+                headers=api.headers(other),
+            )
+            assert answer.status_code == 404, (method, rule)
+    assert api.rows() == before
 
 
 def test_reading_works_while_the_database_can_only_be_read(api: Api) -> None:

@@ -65,12 +65,31 @@ def test_a_request_that_waits_for_approval_changes_nothing_of_the_company_s(api:
     assert (rows["customers"], rows["effaced_outbox"]) == (6, 0)
 
 
-def test_a_second_request_for_one_person_is_answered_with_the_first(api: Api) -> None:
-    first = api.post(api.erasure("4"))
+def test_a_second_request_of_one_key_for_one_person_is_a_duplicate_of_the_first(api: Api) -> None:
+    first = api.post(api.erasure("4")).get_json()
     second = api.post(api.erasure("4"))
+    body = second.get_json()
     assert (second.status_code, second.headers.get("Location")) == (200, None)
-    assert second.get_json() == {**first.get_json(), "duplicate_of": first.get_json()["id"]}
-    assert api.rows()["effaced_requests"] == 1
+    assert (body["duplicate_of"], body["status"]) == (first["id"], "received")
+    assert body["id"] != first["id"]
+    assert body["ref"] != first["ref"]
+    assert api.get(body["links"]["self"]).get_json()["duplicate_of"] == first["id"]
+    assert "duplicate_of" not in api.get(first["links"]["self"]).get_json()
+
+
+def test_another_key_learns_nothing_of_the_request_that_its_own_is_a_duplicate_of(api: Api) -> None:
+    other = api.new_key("crm")
+    first = api.post(api.erasure("4")).get_json()
+    second = api.post(api.erasure("4"), token=other)
+    where = second.headers["Location"]
+    assert second.status_code == 201
+    for answer in (second, api.get(where, token=other), api.get(f"{where}/audit", token=other)):
+        assert first["id"] not in answer.text
+        assert first["ref"] not in answer.text
+        assert "duplicate_of" not in answer.text
+    for answer in (api.get(first["links"]["self"]), api.get(f"{first['links']['self']}/audit")):
+        assert second.get_json()["id"] not in answer.text
+        assert second.get_json()["ref"] not in answer.text
 
 
 def test_the_log_does_not_tell_the_person(api: Api, logs: list[Any]) -> None:
@@ -216,6 +235,7 @@ def test_the_answer_about_a_duplicate_is_replayed_too(api: Api) -> None:
     first = api.post(api.erasure("4"), idempotency_key="a-1")
     again = api.post(api.erasure("4"), idempotency_key="a-1")
     assert (again.status_code, again.text) == (200, first.text)
+    assert api.rows()["effaced_requests"] == 2
     with api.runtime.db.read() as session:
         repeated = session.scalars(select(AuditEvent).where(AuditEvent.type == "REQUEST_REPEATED")).all()
     assert len(repeated) == 1

@@ -172,6 +172,32 @@ class TestOfARequest:
         path, other = self.take(api), api.new_key("other")
         assert api.get(path, token=other).status_code == 404
 
+    @pytest.mark.parametrize("value", [True, False])
+    def test_only_an_operator_decides_whether_calls_are_repeated(self, api: Api, value: bool) -> None:
+        path = self.take(api)
+        with api.runtime.db.begin() as session:
+            session.get_one(ApiKey, api.key.id).scopes = ["requests:read", "requests:write"]
+        before = api.rows()
+        refused = {"needs the scope operate:write"}
+        sent = api.post(api.erasure("2", retry={"retry_non_idempotent": value, "max_attempts": 2}))
+        assert api.problem(sent)[:2] == (403, "forbidden")
+        assert api.problem(sent)[2] == dict.fromkeys(["retry.retry_non_idempotent"], *refused)
+        changed = put(api, path, retry_non_idempotent=value)
+        assert api.problem(changed)[2] == dict.fromkeys(["policy.retry_non_idempotent"], *refused)
+        assert api.rows() == before
+
+    def test_an_operator_may_decide_it_for_one_request(self, api: Api) -> None:
+        path = self.take(api, retry={"retry_non_idempotent": True})
+        assert api.get(path).get_json()["policy"]["retry_non_idempotent"] is True
+
+    def test_what_an_operator_decided_outlives_the_changes_of_the_sender(self, api: Api) -> None:
+        path = self.take(api, retry={"retry_non_idempotent": False})
+        with api.runtime.db.begin() as session:
+            session.get_one(ApiKey, api.key.id).scopes = ["requests:read", "requests:write"]
+        found = put(api, path, max_attempts=2).get_json()
+        assert found["override"] == {"max_attempts": 2, "retry_non_idempotent": False}
+        assert send(api, "DELETE", path).get_json()["override"] == {"retry_non_idempotent": False}
+
     def test_of_a_request_that_has_ended_can_not_be_changed_and_goes(self, api: Api) -> None:
         path = self.take(api, retry={"max_attempts": 2})
         still_open = self.take(api, subject_id="2", retry={"max_attempts": 3})

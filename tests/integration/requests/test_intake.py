@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from uuid import UUID
 
 import pytest
 from requests_cast import Office
 from sqlalchemy import func, select
-from sqlalchemy.exc import IntegrityError
 
 from effaced import clock
-from effaced.crypto import Keyring, new_key
 from effaced.errors import Refused
 from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.requests.identifiers import find_requests
@@ -86,33 +83,6 @@ def test_a_correction_that_the_map_does_not_allow_is_refused_and_changes_nothing
         assert session.scalar(select(func.count()).select_from(Request)) == 0
 
 
-def test_a_second_one_for_the_same_person_answers_with_the_first(office: Office) -> None:
-    first, second = office.receive(), office.receive()
-    assert (second.duplicate, second.request.id) == (True, first.request.id)
-    assert office.types(first.request.id) == ["REQUEST_RECEIVED", "REQUEST_REPEATED"]
-
-
-def test_a_second_one_is_answered_with_the_first_even_when_the_row_is_gone(office: Office) -> None:
-    first = office.receive(approvals=0)
-    office.executor.execute_now(first.request.id)
-    assert office.people() == [2]
-    assert office.receive().request.id == first.request.id
-
-
-def test_two_open_ones_for_one_person_are_impossible_in_the_database(office: Office) -> None:
-    first = office.receive().request
-    twin = {column.name: getattr(first, column.name) for column in Request.__table__.columns}
-    with pytest.raises(IntegrityError), office.db.begin() as session:
-        session.add(Request(**(twin | {"id": UUID(int=7), "ref": "ER-TWIN"})))
-
-
-def test_the_person_is_recognised_after_a_key_rotation(office: Office) -> None:
-    first = office.receive()
-    old = ",".join(f"{key_id}:{_b64(key)}" for key_id, key in office.keyring.keys)
-    office.keyring = Keyring.parse(f"{new_key('k2')},{old}")
-    assert office.receive().request.id == first.request.id
-
-
 def test_what_is_stored_of_the_person_is_sealed_or_hashed(office: Office) -> None:
     request = office.receive(reason="Anna called us").request
     row = office.request(request.id)
@@ -127,9 +97,3 @@ def test_is_found_by_an_identifier_however_it_is_spelt(office: Office, spelling:
     with office.db.read() as session:
         assert find_requests(session, office.keyring, "email", spelling) == [request.id]
         assert find_requests(session, office.keyring, "email", "bert@people.example") == []
-
-
-def _b64(key: bytes) -> str:
-    import base64
-
-    return base64.b64encode(key).decode()

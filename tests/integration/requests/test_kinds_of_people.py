@@ -64,7 +64,8 @@ def test_are_not_taken_for_each_other(two):
 
 
 def test_the_first_is_meant_where_none_is_named(two):
-    assert two.ask(None).request.id == two.ask("customer").request.id
+    first = two.ask(None).request
+    assert two.ask("customer").request.duplicate_of == first.id
 
 
 def test_one_that_the_map_does_not_have_is_refused_by_name(two):

@@ -33,7 +33,18 @@ CAST: list[tuple[events.Event, str]] = [
         events.RequestReceived(kind=RequestKind.ERASURE, approvals_needed=2, due_at=NOON, datamap_hash=HASH),
         "Erasure request received, due by 2 Mar 2026. Needs 2 approvals.",
     ),
-    (events.RequestRepeated(), "The same person asked again; answered with this request."),
+    (events.RequestRepeated(), "The same person asked again, in a request of its own."),
+    (
+        events.RequestDuplicate(),
+        "Duplicate: the person has an open erasure already, and this request ends with it.",
+    ),
+    (events.DuplicateCompleted(), "Completed together with the request that it is a duplicate of."),
+    (
+        events.DuplicateReleased(),
+        "No longer a duplicate: the earlier request does not answer it, so it needs a review.",
+    ),
+    (events.RequestCancelled(), "Cancelled before it was executed."),
+    (events.SubjectConfirmed(), "Confirmed that the row under the person's key is still theirs."),
     (events.RequestApproved(approvals_given=1, approvals_needed=2), "Approved (1 of 2)."),
     (
         events.LocalErasureExecuted(

@@ -1,0 +1,186 @@
+"""Several erasures asked for one person: which one answers the others, and how they end.
+
+Every asking is a request of its own. While an erasure of the person is open and a new one would change
+nothing more, the new one is its duplicate: it is `received`, is never executed itself, and completes in
+the transaction that completes the original. If the original ends in any other way, or did not reach what
+the duplicate knew of the person, the duplicate is released and needs a review of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+from sqlalchemy import Select, Table, bindparam, exists, null, select, update
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from effaced.audit.append import Record, append, append_one
+from effaced.audit.events import DuplicateCompleted, DuplicateReleased
+from effaced.crypto import Keyring
+from effaced.datamap.erase import dry_run
+from effaced.datamap.plan import ErasurePlan
+from effaced.datamap.subject import Subject
+from effaced.db import UtcDateTime
+from effaced.model import RequestKind, RequestStatus, SubjectKey, SubjectRef
+from effaced.requests.identity import is_same_person, read_recorded
+from effaced.requests.lock import lock_person
+from effaced.requests.subject import unseal_subject
+from effaced.requests.tables import Request
+from effaced.sql import among_ids
+
+
+def find_original(
+    session: Session, keyring: Keyring, plan: ErasurePlan, keys: Sequence[SubjectKey], subject: Subject
+) -> Request | None:
+    """The open erasure that answers a new one of this person; the caller holds the person's lock.
+
+    One that was not executed always does. One that was does only if erasing again would change nothing:
+    rows that are there again, a reused key, or a reference that it did not know need an erasure of their
+    own. It stays locked, so that it can't complete before its new duplicate is there.
+    """
+    originals = _open_erasures(keys).where(Request.duplicate_of.is_(None)).order_by(Request.id)
+    fresh = originals.execution_options(populate_existing=True)
+    unexecuted = session.scalars(fresh.where(Request.executed_at.is_(None))).first()
+    if unexecuted is not None:
+        return unexecuted
+    executed = session.scalars(fresh.where(Request.executed_at.is_not(None)).with_for_update()).all()
+    if not executed:
+        return None
+    latest = max(executed, key=lambda each: each.executed_at or each.received_at)
+    sealed = unseal_subject(keyring, latest)
+    if sealed is None or not subject.refs.items() <= sealed.refs.items():
+        return None
+    changes = any(effect.changed for effect in dry_run(session, plan, subject.subject_id))
+    return None if changes else latest
+
+
+def has_open_erasure(session: Session, keys: Sequence[SubjectKey]) -> bool:
+    return session.scalars(_open_erasures(keys).limit(1)).first() is not None
+
+
+def may_name(request: Request, other: Request) -> bool:
+    """Whether whoever sent the request may learn of the other one: both came with the same API key."""
+    return request.api_key_id is not None and request.api_key_id == other.api_key_id
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What an executed erasure covers: the row it found, and the references that systems are called with.
+
+    `kinds` are the kinds of reference that any system goes by; others make no difference.
+    """
+
+    subject: Subject | None
+    refs: frozenset[SubjectRef]
+    kinds: frozenset[str]
+
+
+def release_unreached(
+    session: Session, keyring: Keyring, plan: ErasurePlan, original: Request, reached: Reached
+) -> None:
+    """Release the duplicates that this execution does not answer, so that none completes by mistake."""
+    _release(
+        session,
+        original,
+        [
+            each
+            for each in _duplicates_of(session, original)
+            if not _is_reached(session, keyring, plan, each, reached)
+        ],
+    )
+
+
+def release_duplicates(session: Session, original: Request) -> None:
+    """The original was refused or cancelled: the first duplicate is reviewed, the others wait for that one.
+
+    Every verb that closes a request before its execution calls this, after it has closed it.
+    """
+    lock_person(session, [original.subject_hmac])
+    _release(session, original, _duplicates_of(session, original))
+
+
+@cache
+def complete_statement(postgres: bool) -> ReturningUpdate[*tuple[Any, ...]]:
+    """Closes the duplicates of the requests `ids`, as far as those are completed, at the moment `at`."""
+    table = cast(Table, Request.__table__)
+    original = table.alias("original")
+    at = bindparam("at", type_=UtcDateTime())
+    completed = exists().where(
+        original.c.id == table.c.duplicate_of, original.c.status == RequestStatus.COMPLETED
+    )
+    return (
+        update(table)
+        .where(among_ids(table.c.duplicate_of, postgres=postgres), table.c.closed_at.is_(None), completed)
+        .values(status=RequestStatus.COMPLETED, completed_at=at, closed_at=at, subject_sealed=null())
+        .returning(table.c.id, table.c.subject_key_id, table.c.subject_hmac)
+    )
+
+
+def record_completed(session: Session, rows: Iterable[Sequence[Any]]) -> None:
+    """Write the end of these duplicates, rows of `complete_statement`, into the trail."""
+    event = DuplicateCompleted()
+    append(
+        session,
+        [Record(event, request_id=each, subject=SubjectKey(key_id, hmac)) for each, key_id, hmac in rows],
+    )
+
+
+def _open_erasures(keys: Sequence[SubjectKey]) -> Select[Request]:
+    return select(Request).where(
+        Request.subject_hmac.in_([each.hmac for each in keys]),
+        Request.kind == RequestKind.ERASURE,
+        Request.closed_at.is_(None),
+    )
+
+
+def _duplicates_of(session: Session, original: Request) -> list[Request]:
+    found = session.scalars(
+        select(Request)
+        .where(Request.duplicate_of == original.id, Request.closed_at.is_(None))
+        .order_by(Request.id)
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    return sorted(found, key=lambda each: each.received_at)
+
+
+def _is_reached(
+    session: Session, keyring: Keyring, plan: ErasurePlan, duplicate: Request, reached: Reached
+) -> bool:
+    sealed = unseal_subject(keyring, duplicate)
+    if sealed is None:
+        return False
+    known = {SubjectRef(kind, value) for kind, value in sealed.refs.items() if kind in reached.kinds}
+    if not known <= reached.refs:
+        return False
+    recorded = read_recorded(session, duplicate.id, sealed.refs)
+    return reached.subject is None or is_same_person(session, keyring, plan, recorded, reached.subject)
+
+
+def _release(session: Session, original: Request, duplicates: Sequence[Request]) -> None:
+    if not duplicates:
+        return
+    session.flush()  # only one unexecuted original may be in the database at any moment
+    head = session.scalars(
+        select(Request).where(
+            Request.subject_hmac.in_({each.subject_hmac for each in duplicates}),
+            Request.kind == RequestKind.ERASURE,
+            Request.executed_at.is_(None),
+            Request.closed_at.is_(None),
+            Request.duplicate_of.is_(None),
+            Request.id != original.id,
+        )
+    ).first()
+    for duplicate in duplicates:
+        if head is not None:
+            duplicate.duplicate_of = head.id
+            continue
+        head = duplicate
+        head.duplicate_of = None
+        head.status = RequestStatus.REVIEW
+        head.approvals_needed = max(1, head.approvals_needed)
+        append_one(session, DuplicateReleased(), request_id=head.id, subject=head.subject)
+    session.flush()
