@@ -43,12 +43,13 @@ def test_many_rings_are_two_jobs_one_to_run_and_one_to_wait(bell: RqBell, queue:
     assert resolvers(queue) == ["crm", "crm"]
 
 
-def test_a_job_carries_the_name_of_the_resolver_and_nothing_else(
-    bell: RqBell, queue: DoorbellQueue
-) -> None:
+def test_a_job_carries_the_name_of_the_resolver_and_nothing_else(bell: RqBell, queue: DoorbellQueue) -> None:
     bell.ring({"any name, even this one!"})
     (job,) = jobs(queue)
-    assert queue.connection.hgetall(job.key) == {b"function": b"drain", b"resolver": b"any name, even this one!"}
+    assert queue.connection.hgetall(job.key) == {
+        b"function": b"drain",
+        b"resolver": b"any name, even this one!",
+    }
 
 
 def test_its_id_is_free_once_it_is_gone(bell: RqBell, queue: DoorbellQueue) -> None:
