@@ -1,4 +1,4 @@
-"""Somebody else writes where breakers are kept in Redis: what can't be read closes nothing and is repaired."""
+"""A stranger writes where breakers are kept in Redis: what can't be read closes nothing and is repaired."""
 
 from __future__ import annotations
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from company_house import Company, Process, company, eventually
+from company_house import Company, Process, company
 from receivers import receiver
 from redis import Redis
+from waiting import eventually
 
 from effaced.servers import Valkey
 

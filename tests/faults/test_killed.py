@@ -7,8 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from company_house import Company, company, eventually
+from company_house import Company, company
 from redis import Redis
+from waiting import PATIENCE, eventually
 
 from effaced.model import OutboxStatus
 from effaced.outbox.flow import resume
@@ -132,7 +133,7 @@ def test_sigterm_finishes_what_is_in_flight(migrated_url: str, redis_url: str, t
             "the payment call to be in flight",
         )
         worker.terminate()
-        assert worker.wait(30) == 0
+        assert worker.wait(PATIENCE) == 0
         assert OutboxStatus.IN_FLIGHT not in shop.statuses()
 
 
