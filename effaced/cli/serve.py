@@ -45,7 +45,7 @@ def web(settings: Settings, host: str, port: int, inherited: int | None, workers
         install_bell(mine)
         return create_app(mine)
 
-    _log.info("web_started", address=address_of(listener))
+    _log.info("web_started", url=address_of(listener))
     serve(build, bind=f"fd://{listener.detach()}", workers=workers, threads=threads)
 
 

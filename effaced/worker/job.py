@@ -149,7 +149,7 @@ class DoorbellQueue(Queue):
         except ResponseError:
             if self.connection.type(self.key) in (b"list", b"none"):
                 raise
-            _log.warning("queue_replaced", key=self.key)
+            _log.warning("queue_replaced")
             self.connection.unlink(self.key)
             return None
 
