@@ -25,7 +25,7 @@ _log = get_logger(__name__)
 @click.option(
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one."
 )
-@click.option("--socket", "inherited", type=int, hidden=True, help="A listening socket's descriptor.")
+@click.option("--socket", "inherited", type=int, help="An inherited socket that listens already.")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option("--threads", default=8, show_default=True, type=click.IntRange(1, 64), help="Threads of each.")
 @click.pass_obj
