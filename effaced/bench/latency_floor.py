@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from rq import Queue, Worker
+from rq.serializers import JSONSerializer
 from sqlalchemy import URL
 
 from effaced import clock
@@ -32,7 +33,7 @@ def job_starts(redis_url: str, samples: int) -> list[float]:
     """Seconds from an enqueue to the first line of the job, in a worker that forks and has all imported."""
     taken: list[float] = []
     with closing(connect(redis_url)) as redis, _child(_work, redis_url):
-        queue = Queue(_QUEUE, connection=redis)
+        queue = Queue(_QUEUE, connection=redis, serializer=JSONSerializer)
         for _ in range(samples + 1):
             enqueued = clock.now().timestamp()
             queue.enqueue_call(tell, args=(redis_url,), result_ttl=0, failure_ttl=0)
@@ -68,7 +69,8 @@ def notifications(url: URL, samples: int) -> list[float]:
 
 def _work(redis_url: str, ready: Connection) -> None:
     connection = connect(redis_url)
-    worker = Worker([Queue(_QUEUE, connection=connection)], connection=connection)
+    queue = Queue(_QUEUE, connection=connection, serializer=JSONSerializer)
+    worker = Worker([queue], connection=connection, serializer=JSONSerializer)
     ready.send(None)
     worker.work(logging_level="WARNING")
 

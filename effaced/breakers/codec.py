@@ -13,6 +13,7 @@ NAMES = tuple(field.name for field in fields(CircuitBreakerStateData))
 _MOMENTS = frozenset(
     {"opened_at", "last_failure_at", "retry_at", "expires_at", "cooldown_until", "updated_at"}
 )
+_COUNT_BELOW = 2**63
 
 
 def as_columns(data: CircuitBreakerStateData) -> dict[str, Any]:
@@ -39,11 +40,42 @@ def as_text(data: CircuitBreakerStateData) -> str:
     return json.dumps({name: value for name, value in values.items() if value is not None})
 
 
-def from_text(text: str | bytes) -> CircuitBreakerStateData:
-    values: dict[str, Any] = json.loads(text)
-    for name in _MOMENTS & values.keys():
-        values[name] = datetime.fromisoformat(values[name])
-    for name in ("state", "pinned"):
-        if name in values:
-            values[name] = BreakerState(values[name])
-    return from_columns(values)
+class Unreadable(ValueError):
+    """A text that `as_text` has not written."""
+
+
+def from_text(text: str | bytes, service_name: str) -> CircuitBreakerStateData:
+    """The breaker that `as_text` has written. Unreadable if the text is anything else.
+
+    Redis is shared, and whatever is let through here decides about calls: fields, types and time zones are
+    checked, and that the row is the one that was asked for.
+    """
+    try:
+        values: dict[str, Any] = json.loads(text)
+        for name in _MOMENTS & values.keys():
+            values[name] = datetime.fromisoformat(values[name])
+        for name in ("state", "pinned"):
+            if name in values:
+                values[name] = BreakerState(values[name])
+        row = from_columns(values)
+        _check(row, service_name)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise Unreadable(type(error).__name__) from None
+    return row
+
+
+def _check(row: CircuitBreakerStateData, service_name: str) -> None:
+    counts = [row.failure_count, row.success_count, row.slots_given, row.generation, row.version]
+    counts += [slot.number for slot in row.slots]
+    moments = [getattr(row, name) for name in _MOMENTS]
+    moments += [slot.since for slot in row.slots] + list(row.recent_failures)
+    texts = [row.reason, row.controlled_by, row.control_reason, row.cooldown_reason]
+    wait = row.reset_timeout_s
+    if not (
+        row.service_name == service_name
+        and all(type(each) is int and 0 <= each < _COUNT_BELOW for each in counts)
+        and all(each is None or each.tzinfo is not None for each in moments)
+        and all(each is None or isinstance(each, str) for each in texts)
+        and (wait is None or (type(wait) in (int, float) and 0 <= wait < _COUNT_BELOW))
+    ):
+        raise ValueError

@@ -259,4 +259,4 @@ def _is_for_all(before: CircuitBreakerStateData, after: CircuitBreakerStateData)
 
 
 def _keeps_away(row: CircuitBreakerStateData) -> bool:
-    return row.state is not BreakerState.CLOSED or row.pinned is not None
+    return row.state is not BreakerState.CLOSED or row.is_pinned(clock.now())

@@ -36,10 +36,13 @@ def open_store(kind: str, database: Database, redis_url: str | None = None) -> C
     return layered_store(connect(redis_url), database)
 
 
-def connect(redis_url: str) -> Redis:
+def connect(redis_url: str, *, answer_within: float = _SECONDS) -> Redis:
     """A connection that says soon that nobody answers: while it waits, calls wait with it."""
     return Redis.from_url(
-        redis_url, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, retry=Retry(NoBackoff(), 0)
+        redis_url,
+        socket_timeout=answer_within,
+        socket_connect_timeout=answer_within,
+        retry=Retry(NoBackoff(), 0),
     )
 
 

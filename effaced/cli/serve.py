@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import click
 
 from effaced.config import Settings
+from effaced.log import get_logger
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.flow import ALL, pauses
-from effaced.ports import require_free
+from effaced.ports import address_of, listen
 from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
 from effaced.worker.process import install_bell, require_bell, work
 from effaced.worker.schedule import Scheduler
 
+_log = get_logger(__name__)
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65_535))
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one."
+)
+@click.option("--socket", "inherited", type=int, help="An inherited socket that listens already.")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option("--threads", default=8, show_default=True, type=click.IntRange(1, 64), help="Threads of each.")
 @click.pass_obj
-def web(settings: Settings, host: str, port: int, workers: int, threads: int) -> None:
+def web(settings: Settings, host: str, port: int, inherited: int | None, workers: int, threads: int) -> None:
     """Serve the API and the console (gunicorn)."""
     from effaced.app import create_app
     from effaced.cli.gunicorn import serve
 
     # Refuse to start here, with a sentence, rather than in every worker with a traceback.
-    require_free(host, port)
+    listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)
     runtime = Runtime(settings)
     runtime.require_ready()
     runtime.db.dispose()
@@ -38,7 +45,8 @@ def web(settings: Settings, host: str, port: int, workers: int, threads: int) ->
         install_bell(mine)
         return create_app(mine)
 
-    serve(build, bind=f"{host}:{port}", workers=workers, threads=threads)
+    _log.info("web_started", url=address_of(listener))
+    serve(build, bind=f"fd://{listener.detach()}", workers=workers, threads=threads)
 
 
 _BREAKER = click.option(

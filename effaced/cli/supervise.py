@@ -25,12 +25,13 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass
 class Child:
-    """A process that is started again when it ends by itself."""
+    """A process that is started again when it ends by itself, on the same `sockets`."""
 
     name: str
     command: list[str]
     log: Path
     environ: Mapping[str, str]
+    sockets: tuple[int, ...] = ()
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     started: float = 0.0
 
@@ -43,6 +44,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                pass_fds=self.sockets,
                 # A group of its own: Ctrl-C reaches us, and we end the others in order.
                 start_new_session=True,
                 preexec_fn=_end_with_parent if sys.platform == "linux" else None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
+from socket import socket
 
 import click
 import httpx
@@ -21,19 +22,24 @@ from effaced.crypto import new_key
 from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
 from effaced.demo.running import tell_running
 from effaced.demo.vendors import DEMO_TOKEN, VENDORS
+from effaced.demo.vendors.server import EVERY_VENDOR
 from effaced.errors import Unavailable
-from effaced.ports import free_port, require_free
+from effaced.ports import LOOPBACK, address_of, listen
 from effaced.runtime import Runtime
 from effaced.servers import Valkey
 
 _DEMO = Path(demo.__file__).parent
+_START_SECONDS = 120.0
+_NO_SOCKETS: Mapping[str, socket] = {}
 
 
 @click.command()
 @click.option(
     "--demo", "with_demo", is_flag=True, help="An invented company with fake vendors, new each time."
 )
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65_535))
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="0 for a free one."
+)
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
@@ -46,34 +52,35 @@ def up(with_demo: bool, port: int, data: Path) -> None:
 
     Without --demo it runs on your settings (EFFACED_*); a key is made and kept if EFFACED_KEYS is not set.
     """
-    require_free("127.0.0.1", port)
-    folder = (data / "demo" if with_demo else data).resolve()
-    if with_demo and folder.exists():
-        shutil.rmtree(folder)
-    (folder / "logs").mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
+        # Taken here and handed down: they stay ours while what answers on them is started again.
+        web = stack.enter_context(listen(LOOPBACK, port))
+        named = (EVERY_VENDOR, *VENDORS) if with_demo else ()
+        vendors = {name: stack.enter_context(listen(LOOPBACK, 0)) for name in named}
+        folder = _new_folder(data, with_demo)
         supervisor = Supervisor()
         supervisor.stop_on_signals()
         stack.callback(supervisor.end)
         valkey = Valkey()
         valkey.start()
         stack.callback(valkey.close)
-        environ = _environment(folder, valkey.url, with_demo)
+        environ = _environment(folder, valkey.url, vendors)
         os.environ.update(environ)
         settings = load_settings()
         log.configure("critical" if with_demo else "warning", "text")  # the demo fails on purpose
         _say("Bringing the database up to date")
         migrations.upgrade(settings.database_url)
         spawn = _spawner(supervisor, folder, {**os.environ, **environ})
-        loaded = _load_demo(settings, supervisor, spawn, folder) if with_demo else None
+        spawn_vendors = partial(spawn, module="effaced.demo.vendors", sockets=vendors)
+        loaded = _load_demo(settings, supervisor, spawn_vendors, folder) if with_demo else None
         Runtime(settings).require_ready()
         log.configure("warning", "text")
         _say("Starting web, scheduler and worker")
-        spawn("web", "web", "--port", str(port))
+        spawn("web", "web", sockets={"": web})
         spawn("scheduler", "scheduler")
         spawn("worker", "worker")
-        address = f"http://127.0.0.1:{port}"
-        if not supervisor.wait_until(lambda: _answers(f"{address}/healthz"), seconds=60):
+        address = address_of(web)
+        if not supervisor.wait_until(lambda: _answers(f"{address}/healthz"), seconds=_START_SECONDS):
             raise Unavailable(f"effaced did not come up. What it said is in {folder / 'logs'}.")
         if with_demo:
             stack.callback(tell_running(folder, address, os.environ).unlink, missing_ok=True)
@@ -83,7 +90,16 @@ def up(with_demo: bool, port: int, data: Path) -> None:
     click.echo("Stopped.")
 
 
-def _environment(folder: Path, redis_url: str, with_demo: bool) -> dict[str, str]:
+def _new_folder(data: Path, with_demo: bool) -> Path:
+    folder = (data / "demo" if with_demo else data).resolve()
+    if with_demo and folder.exists():
+        shutil.rmtree(folder)
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _environment(folder: Path, redis_url: str, vendors: Mapping[str, socket]) -> dict[str, str]:
+    with_demo = bool(vendors)
     environ = {
         "EFFACED_REDIS_URL": redis_url,
         "EFFACED_SECURE_COOKIES": "false",
@@ -100,9 +116,9 @@ def _environment(folder: Path, redis_url: str, with_demo: bool) -> dict[str, str
             "EFFACED_DATAMAP": str(_DEMO / "datamap.yaml"),
             "EFFACED_RESOLVERS": str(_DEMO / "resolvers.yaml"),
             "EFFACED_BREAKERS": str(_DEMO / "breakers.yaml"),
-            "EFFACED_DEMO_VENDORS": f"http://127.0.0.1:{free_port()}",
+            "EFFACED_DEMO_VENDORS": address_of(vendors[EVERY_VENDOR]),
             "EFFACED_DEMO_TOKEN": DEMO_TOKEN,
-            **{f"EFFACED_DEMO_{name.upper()}": f"http://127.0.0.1:{free_port()}/{name}" for name in VENDORS},
+            **{f"EFFACED_DEMO_{name.upper()}": f"{address_of(vendors[name])}/{name}" for name in VENDORS},
             "EFFACED_SWEEP_SECONDS": "2",
         }
     return environ
@@ -117,9 +133,13 @@ def _kept_key(path: Path) -> str:
 
 
 def _spawner(supervisor: Supervisor, folder: Path, environ: dict[str, str]) -> Callable[..., None]:
-    def spawn(name: str, *arguments: str, module: str = "effaced") -> None:
-        command = [sys.executable, "-m", module, *arguments]
-        supervisor.start(Child(name, command, folder / "logs" / f"{name}.log", environ))
+    def spawn(
+        name: str, *arguments: str, module: str = "effaced", sockets: Mapping[str, socket] = _NO_SOCKETS
+    ) -> None:
+        handed = [f"--socket={key and f'{key}='}{each.fileno()}" for key, each in sockets.items()]
+        command = [sys.executable, "-m", module, *arguments, *handed]
+        inherited = tuple(each.fileno() for each in sockets.values())
+        supervisor.start(Child(name, command, folder / "logs" / f"{name}.log", environ, inherited))
 
     return spawn
 
@@ -128,13 +148,8 @@ def _load_demo(
     settings: Settings, supervisor: Supervisor, spawn: Callable[..., None], folder: Path
 ) -> Loaded:
     vendors = os.environ["EFFACED_DEMO_VENDORS"]
-    ports = {name: urlsplit(os.environ[f"EFFACED_DEMO_{name.upper()}"]).port for name in VENDORS}
-    own = [each for name, port in ports.items() for each in ("--own-port", f"{name}={port}")]
-    spawn(
-        "vendors", "--port", vendors.rpartition(":")[2], *own, "--state", str(folder / "vendors.db"),
-        module="effaced.demo.vendors",
-    )  # fmt: skip
-    if not supervisor.wait_until(lambda: _answers(vendors), seconds=30):
+    spawn("vendors", "--state", str(folder / "vendors.db"))
+    if not supervisor.wait_until(lambda: _answers(vendors), seconds=_START_SECONDS):
         raise Unavailable(f"The fake vendors did not start. What they said is in {folder / 'logs'}.")
     runtime = Runtime(settings)
     try:

@@ -12,6 +12,7 @@ from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from waiting import PATIENCE
 from werkzeug.serving import make_server
 
 from effaced import clock
@@ -19,7 +20,7 @@ from effaced.app import create_app
 from tests.browser.seed import PASSWORD, House, fill, open_house
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=PATIENCE * 1_000)
 
 
 @dataclass(frozen=True)

@@ -209,3 +209,16 @@ def keeping(fleet: Fleet) -> Keep:
             transitions.keep(session, *made)
 
     return keep
+
+
+def test_a_deleted_breaker_is_not_brought_back_by_the_memory_of_a_pin_that_is_over(
+    fleet: Fleet, now: ManualClock
+) -> None:
+    one = fleet.process()
+    one.calls.force_close(CRM, seconds=30, actor="officer:1")
+    now.advance(seconds(40))
+    one.fail(times=1)  # whatever is written takes the pin away, which is no move
+    assert one.store.delete_state(CRM)
+    one.fail(times=1)
+    assert one.store.load([CRM])[CRM].generation == 0
+    assert fleet.process().store.load([CRM])[CRM].generation == 0

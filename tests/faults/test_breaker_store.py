@@ -11,9 +11,8 @@ from threading import Thread
 import pytest
 from breaker_cast import API, CRM, SUCCESS, registry, seconds
 from breaker_fleet import Fleet
-from company_house import eventually
+from waiting import PATIENCE, eventually
 
-from effaced import clock
 from effaced.breakers import transitions
 from effaced.breakers.drift import DriftReconciliationResult
 from effaced.breakers.layered import LayeredCircuitBreakerStateRepository
@@ -172,7 +171,7 @@ def test_what_a_job_left_behind_when_it_ended_is_made_up_for_by_another(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (job.stdout, fleet.unsynced()) == ("open", 1), job.stderr[-2_000:]
     fleet.redis.start()
@@ -252,15 +251,15 @@ def test_one_thread_waits_for_a_redis_that_hangs_and_the_others_go_by_memory(fle
         while not over:
             looks.append(one.calls.admit("crm").granted)
 
-    connect(fleet.redis.url).client_pause(60_000)  # longer than anybody waits for an answer
-    threads, began = [Thread(target=work) for _ in range(4)], clock.monotonic()
+    connect(fleet.redis.url).client_pause(3_600_000)
+    threads = [Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
-    eventually(lambda: len(looks) > 1_000, "calls to be let in")
-    assert clock.monotonic() - began < 2, "all of them have waited for it"
+    eventually(lambda: len(looks) > 1_000, "calls to be let in although nobody gets an answer")
     over.append(True)
+    fleet.redis.stop()  # for the one that waits
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert set(looks) == {1}
 
 
@@ -288,7 +287,7 @@ def test_many_threads_go_on_while_redis_stops_and_starts(fleet: Fleet) -> None:
     eventually(lambda: fleet.shared() == {"resolver:open": "open"} or bool(errors), "all to be back")
     over.append(True)
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert (errors, seen) == ([], {0})
 
 

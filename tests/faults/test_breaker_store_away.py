@@ -8,6 +8,7 @@ from pathlib import Path
 
 from company_house import Company, company
 from sqlalchemy import select
+from waiting import PATIENCE
 
 from effaced.breakers import transitions
 from effaced.breakers.model import BreakerEvent, BreakerState, CircuitBreakerStateData
@@ -100,7 +101,7 @@ def ask(shop: Company, people: list[int]) -> None:
 
 def ask_and_drain(shop: Company, people: list[int]) -> None:
     ask(shop, people)
-    assert shop.start("drain").wait(60) == 0, shop.log("drain")
+    assert shop.start("drain").wait(PATIENCE) == 0, shop.log("drain")
 
 
 def in_redis(server: Valkey) -> dict[str, CircuitBreakerStateData]:

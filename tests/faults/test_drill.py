@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from company_house import eventually
 from fleet import fleet, recording
 from saga_cast import House, add_request
 from sqlalchemy import select, text
+from waiting import eventually
 
 from effaced.db import Database
 from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from company_house import eventually
 from notify_cast import Town, webhook
 from receivers import receiver
+from waiting import PATIENCE, eventually
 
 from effaced import clock
 from effaced.db import Database
@@ -40,7 +40,7 @@ def test_the_message_is_sent_again_under_the_same_id_once_the_lease_has_ended(
         process = subprocess.Popen([sys.executable, "-c", DELIVER, migrated_url, str(town.path)])
         eventually(lambda: oncall.posts, "the receiver to have the message")
         os.kill(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait(PATIENCE)
         oncall.stall = False
         assert (town.is_due(), town.deliver()) == (False, 0), "the lease holds"
         with clock.pretend(datetime.now(UTC) + timedelta(seconds=300)):

@@ -11,6 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DatabaseError
+from waiting import PATIENCE
 
 from effaced import migrate
 from effaced.audit.append import append_one
@@ -63,7 +64,7 @@ def test_the_companys_tables_are_left_alone(empty: Database, database_url: str) 
 def test_many_at_once_do_it_once(fresh_postgres_url: str) -> None:
     code = "import sys; from effaced import migrate; migrate.upgrade(sys.argv[1])"
     processes = [subprocess.Popen([sys.executable, "-c", code, fresh_postgres_url]) for _ in range(3)]
-    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert [process.wait(PATIENCE) for process in processes] == [0, 0, 0]
 
 
 def test_a_database_without_tables_is_refused_with_the_command_to_run(empty: Database) -> None:
@@ -124,7 +125,7 @@ def test_writers_on_sqlite_wait_for_each_other(migrated_sqlite_url: str) -> None
     inside, errors = threading.Event(), []
 
     def second() -> None:
-        inside.wait(5)
+        inside.wait(PATIENCE)
         try:
             with database.begin() as session:
                 session.execute(text("SELECT count(*) FROM effaced_audit_events"))
@@ -138,7 +139,7 @@ def test_writers_on_sqlite_wait_for_each_other(migrated_sqlite_url: str) -> None
         session.execute(text("SELECT count(*) FROM effaced_audit_events"))
         inside.set()
         append_one(session, RequestRepeated())
-    thread.join(20)
+    thread.join(PATIENCE)
     with database.read() as session:
         assert session.scalar(text("SELECT count(*) FROM effaced_audit_events")) == 2
     assert errors == []

@@ -10,9 +10,9 @@ import socket
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import psycopg
@@ -20,6 +20,7 @@ import pytest
 import redis
 from rq import Queue, SimpleWorker
 from sqlalchemy import make_url
+from waiting import eventually
 
 from effaced import servers
 from effaced.errors import ConfigurationError, Conflict
@@ -44,14 +45,6 @@ def postgres() -> Iterator[Postgres]:
         yield server
     finally:
         server.close()
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    pytest.fail(f"waited in vain until {what}")
 
 
 def gone(pid: int) -> bool:
@@ -110,7 +103,7 @@ def test_postgres_starts_again_after_it_was_killed() -> None:
         server.start()
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
-        until(lambda: not server.running, "it was gone")
+        eventually(lambda: not server.running, "it was gone")
         server.start()
         assert ask(server.url, "SELECT 1") == 1
     finally:
@@ -122,14 +115,16 @@ def test_a_running_postgres_refuses_a_second_start(postgres: Postgres) -> None:
         postgres.start()
 
 
-def test_postgres_takes_another_port_when_its_own_was_snatched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgres_takes_another_port_when_the_first_is_somebody_elses() -> None:
     with socket.socket() as snatcher:
         snatcher.bind(("127.0.0.1", 0))
         snatcher.listen()
-        taken, find = [snatcher.getsockname()[1]], servers.free_port
-        monkeypatch.setattr(servers, "free_port", lambda: taken.pop() if taken else find())
-        with postgres_server() as url:
-            assert ask(url, "SELECT 1") == 1
+        server = Postgres(ports=chain([snatcher.getsockname()[1]], servers.random_ports()))
+        try:
+            server.start()
+            assert ask(server.url, "SELECT 1") == 1
+        finally:
+            server.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
@@ -176,8 +171,8 @@ def test_a_server_ends_when_its_parent_is_killed(kind: str) -> None:
         pid, folder = parent.stdout.readline().split()
         assert not gone(int(pid))
         parent.kill()
-    until(lambda: gone(int(pid)), "the server was gone")
-    until(lambda: not Path(folder).exists(), "its folder was gone")
+    eventually(lambda: gone(int(pid)), "the server was gone")
+    eventually(lambda: not Path(folder).exists(), "its folder was gone")
 
 
 def test_valkey_keeps_its_address_and_nothing_else_over_a_restart(own_valkey: Valkey) -> None:
@@ -190,7 +185,7 @@ def test_valkey_keeps_its_address_and_nothing_else_over_a_restart(own_valkey: Va
 def test_valkey_starts_again_after_it_was_killed(own_valkey: Valkey) -> None:
     assert own_valkey.pid is not None
     os.kill(own_valkey.pid, signal.SIGKILL)
-    until(lambda: not own_valkey.running, "it was gone")
+    eventually(lambda: not own_valkey.running, "it was gone")
     own_valkey.start()
     with closing(redis.Redis.from_url(own_valkey.url)) as client:
         assert client.ping()

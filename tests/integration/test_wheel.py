@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
 import sysconfig
-import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,8 +16,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-
-from effaced.ports import free_port
+from company_house import addresses_in
+from waiting import PATIENCE, eventually
 
 CHECKOUT = Path(__file__).parents[2]
 DATAMAP = """
@@ -75,16 +73,26 @@ def served(installed: Path, environment: dict[str, str], tmp_path: Path) -> Iter
     with closing(sqlite3.connect(tmp_path / "effaced.db")) as company:
         company.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
     run([installed / "effaced", "migrate"], cwd=tmp_path, env=environment)
-    port = free_port()
-    with subprocess.Popen(
-        [installed / "effaced", "web", "--port", str(port)], cwd=tmp_path, env=environment
-    ) as process:
+    log = tmp_path / "web.log"
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [installed / "effaced", "web", "--port", "0"],
+            cwd=tmp_path,
+            env=environment,
+            stderr=output,
+            stdout=output,
+        ) as process,
+    ):
         try:
-            wait_for_port(port, process)
-            yield f"http://127.0.0.1:{port}"
+            eventually(
+                lambda: addresses_in(log.read_text()) or process.poll() is not None, "the server to listen"
+            )
+            assert process.poll() is None, log.read_text()
+            yield addresses_in(log.read_text())[0]
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("part", ["templates", "static", "migrations"])
@@ -118,7 +126,7 @@ def test_the_wheels_migrations_bring_up_a_database(
 
 
 def test_the_wheel_serves_the_sign_in_page_and_its_stylesheets(served: str) -> None:
-    with httpx.Client(base_url=served, trust_env=False) as client:
+    with httpx.Client(base_url=served, trust_env=False, timeout=PATIENCE) as client:
         page = client.get("/console/sign-in")
         sheets = re.findall(r'<link\s[^>]*rel="stylesheet"[^>]*href="([^"]+)"', page.text)
         answers = [client.get(sheet) for sheet in sheets]
@@ -133,13 +141,3 @@ def run(command: list[str | Path], *, cwd: Path, env: dict[str, str] | None = No
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}{done.stderr}"
     return done.stdout
-
-
-def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(3000):
-        assert process.poll() is None, f"the server ended with status {process.returncode}"
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.01)
-    pytest.fail("the server does not listen")

@@ -8,6 +8,7 @@ import pytest
 from company_house import company
 from notify_cast import webhook
 from receivers import Receiver, receiver
+from waiting import PATIENCE
 
 
 @pytest.fixture
@@ -45,6 +46,6 @@ def test_without_redis_a_drain_delivers(
         with company(migrated_sqlite_url, redis_url, tmp_path, notify=notify) as shop:
             del shop.environ["EFFACED_REDIS_URL"]
             shop.leave_approved(shop.people[0])
-            assert shop.start("drain").wait(60) == 0
+            assert shop.start("drain").wait(PATIENCE) == 0
             assert "Delivered 1 messages." in shop.log("drain")
         assert oncall.posts[0].verified()["type"] == "request.completed"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from company_house import company, eventually
+from company_house import company
 from sqlalchemy import select
+from waiting import eventually
 
 from effaced.db import Base
 from effaced.demo.tables import customers

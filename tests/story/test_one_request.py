@@ -7,9 +7,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from company_house import PASSWORD, company, eventually
+from company_house import PASSWORD, company
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
+from waiting import PATIENCE, eventually
 
 from effaced.demo.tables import customers, invoices
 from effaced.requests.redrive import redrive
@@ -93,7 +94,7 @@ def test_without_redis_a_drain_is_enough(story_url: str, tmp_path: Path) -> None
         request_id = shop.post(shop.people[2]).json()["id"]
         assert shop.get(request_id)["status"] == "running"
         drained = shop.start("drain")
-        assert drained.wait(60) == 0
+        assert drained.wait(PATIENCE) == 0
         assert shop.get(request_id)["status"] == "completed"
 
 
@@ -115,7 +116,7 @@ def test_what_was_approved_and_not_executed_is_executed_by_others(
             runtime = shop.runtime()
             redrive(session, runtime.keyring, shop.letters(), actor="cli", reason="rule removed")
         if how == "drain":
-            assert shop.start("drain").wait(60) == 0
+            assert shop.start("drain").wait(PATIENCE) == 0
         eventually(lambda: shop.requests()[refused] != "approved", "the refused one to be executed")
 
 

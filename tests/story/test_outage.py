@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from company_house import eventually
 from sqlalchemy import func, select
+from waiting import PATIENCE, eventually
 
 from effaced.breakers import transitions
 from effaced.breakers.model import BreakerState, Transition
@@ -17,7 +17,6 @@ from effaced.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus
 from effaced.outbox.tables import OutboxRow
-from effaced.ports import free_port
 from effaced.requests.tables import Request
 from effaced.retries.tables import Attempt
 
@@ -31,7 +30,7 @@ def test_an_outage_opens_one_breaker_and_loses_nothing(tmp_path: Path) -> None:
     environ |= {"EFFACED_BREAKER_OVERRIDES": SHORT, "EFFACED_BACKOFF_SECONDS": "1"}
     said = tmp_path / "said"
     with said.open("wb") as output:
-        words = ["up", "--demo", "--port", str(free_port()), "--data", str(tmp_path)]
+        words = ["up", "--demo", "--port", "0", "--data", str(tmp_path)]
         up = subprocess.Popen(
             [sys.executable, "-m", "effaced", *words],
             env=environ, stdout=output, stderr=output, start_new_session=True,
@@ -45,7 +44,7 @@ def test_an_outage_opens_one_breaker_and_loses_nothing(tmp_path: Path) -> None:
         check(f"sqlite:///{tmp_path / 'demo' / 'effaced.db'}")
     finally:
         up.send_signal(signal.SIGINT)
-        if up.wait(60) != 0:
+        if up.wait(PATIENCE) != 0:
             os.killpg(up.pid, signal.SIGKILL)
 
 
@@ -60,7 +59,7 @@ def drilled(data: Path) -> str:
     try:
         eventually(lambda: "trial failed" in said.read_text() or drill.poll() is not None, "a probe to fail")
         drill.send_signal(signal.SIGINT)
-        assert drill.wait(60) == 0, said.read_text()
+        assert drill.wait(PATIENCE) == 0, said.read_text()
     finally:
         if drill.poll() is None:
             drill.kill()

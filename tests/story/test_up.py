@@ -10,24 +10,23 @@ import sys
 from pathlib import Path
 
 import httpx
-from company_house import descendants, eventually
+from company_house import addresses_in, descendants
 from sqlalchemy import select
+from waiting import PATIENCE, eventually
 
 from effaced.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, OutboxStatus, RequestStatus
 from effaced.outbox.tables import OutboxRow
-from effaced.ports import free_port
 from effaced.requests.tables import Request
 
 
 def test_starts_the_demo_and_ends_with_ctrl_c(tmp_path: Path) -> None:
-    port = free_port()
     environ = {name: value for name, value in os.environ.items() if not name.startswith("EFFACED_")}
     said = tmp_path / "said"
     with said.open("wb") as output:
         up = subprocess.Popen(
-            [sys.executable, "-m", "effaced", "up", "--demo", "--port", str(port), "--data", str(tmp_path)],
+            [sys.executable, "-m", "effaced", "up", "--demo", "--port", "0", "--data", str(tmp_path)],
             env=environ, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     try:
@@ -35,7 +34,8 @@ def test_starts_the_demo_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         text = said.read_text()
         assert up.poll() is None, text
         assert re.search(r"Sign in\s+officer@demo\.example\s+/\s+\S+", text)
-        assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
+        console = addresses_in(text)[0]
+        assert httpx.get(f"{console}/readyz", timeout=PATIENCE).status_code == 200
         assert states(f"sqlite:///{tmp_path / 'demo' / 'effaced.db'}") == {
             *{RequestStatus.REVIEW, RequestStatus.APPROVED, RequestStatus.RUNNING, RequestStatus.COMPLETED},
             *{OutboxStatus.SUCCEEDED, OutboxStatus.SCHEDULED, OutboxStatus.ABANDONED, OutboxStatus.FAILED},
@@ -44,7 +44,7 @@ def test_starts_the_demo_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         family = descendants(up.pid)
         assert len(family) >= 5
         up.send_signal(signal.SIGINT)
-        assert up.wait(60) == 0
+        assert up.wait(PATIENCE) == 0
         assert [pid for pid in family if Path(f"/proc/{pid}").exists()] == []
     finally:
         if up.poll() is None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import create_engine
 from sqlalchemy.orm import sessionmaker
+from waiting import PATIENCE
 
 from effaced.breakers.drift import DriftReconciler
 from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository
@@ -62,7 +63,8 @@ class Where:
                 assert database is not None
                 yield SQLCircuitBreakerStateRepository(database)
                 return
-            redis = connect(self.redis_url)
+            # About what is decided, not about a store that is slow to answer on a loaded machine.
+            redis = connect(self.redis_url, answer_within=PATIENCE)
             stack.callback(redis.close)
             if self.kind == "redis":
                 yield RedisCircuitBreakerStateRepository(redis)

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 
 from breaker_cast import FAILURE, Heard, registry
 from sqlalchemy import func, select
+from waiting import PATIENCE
 
 from effaced.breakers.drift import DriftReconciler, DriftReconciliationRecord
 from effaced.breakers.layered import LayeredCircuitBreakerStateRepository
@@ -35,7 +36,8 @@ class Fleet:
         return Process(self, reconciler, **{"refresh_ms": 0, "retry_s": 0, **settings})
 
     def shared(self) -> dict[str, str]:
-        rows = RedisCircuitBreakerStateRepository(connect(self.redis.url)).load_all()
+        shared = connect(self.redis.url, answer_within=PATIENCE)
+        rows = RedisCircuitBreakerStateRepository(shared).load_all()
         return {row.service_name: row.state.value for row in rows}
 
     @contextmanager
@@ -62,7 +64,11 @@ class Process:
         self.reconciler = reconciler
         self.heard = Heard()
         self.store: LayeredCircuitBreakerStateRepository = layered_store(
-            connect(fleet.redis.url), fleet.db, shadow=self.shadow, reconciler=self.reconciler, **settings
+            connect(fleet.redis.url, answer_within=PATIENCE),
+            fleet.db,
+            shadow=self.shadow,
+            reconciler=self.reconciler,
+            **settings,
         )
         self.calls = registry(self.store, self.heard, fail_max=2)
 

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any
 
 from breaker_cast import API, CRM, Heard, Where, registry
+from waiting import PATIENCE
 
 from effaced import log
 from effaced.breakers.outcomes import Outcome, OutcomeKind
@@ -23,7 +24,6 @@ from effaced.breakers.repository import CircuitBreakerStateRepository as Reposit
 
 Saw = dict[str, Any]
 MAIL = "resolver:mail"
-_PATIENCE = 60
 
 
 def prepare_open(repository: Repository, settings: Saw) -> None:
@@ -103,14 +103,14 @@ def race_threads(where: Where, scene: str, rounds: int, hands: int = 8, **settin
             found: list[Saw] = []
 
             def go(hand: int, found: list[Saw] = found) -> None:
-                gate.wait(_PATIENCE)
+                gate.wait(PATIENCE)
                 found.append(act(repository, settings, hand))
 
             threads = [threading.Thread(target=go, args=(hand,)) for hand in range(hands)]
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(_PATIENCE)
+                thread.join(PATIENCE)
             seen.append(found)
     return seen
 
@@ -158,24 +158,24 @@ def fork_and_race(where: Where, scene: str, rounds: int, settings: Saw) -> list[
         with where.opened() as repository:
             repository.load_all()  # connected before the first shot
             for _ in range(rounds):
-                ready.wait(_PATIENCE)
-                gate.wait(_PATIENCE)
+                ready.wait(PATIENCE)
+                gate.wait(PATIENCE)
                 answers.put(act(repository, settings, hand))
-                over.wait(_PATIENCE)
+                over.wait(PATIENCE)
 
     with ExitStack() as stack:
         children = [fork.Process(target=child, args=(hand,)) for hand in range(hands)]
         for each in children:
             each.start()
-            stack.callback(each.join, _PATIENCE)
+            stack.callback(each.join, PATIENCE)
         repository = stack.enter_context(where.opened())
         seen = []
         for _ in range(rounds):
-            ready.wait(_PATIENCE)
+            ready.wait(PATIENCE)
             prepare(repository, settings)
-            gate.wait(_PATIENCE)
+            gate.wait(PATIENCE)
             seen.append([answers.get() for _ in range(hands)])
-            over.wait(_PATIENCE)
+            over.wait(PATIENCE)
     return seen
 
 

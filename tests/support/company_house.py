@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ import httpx
 from forked import Forked
 from redis import Redis
 from sqlalchemy import func, select
+from waiting import PATIENCE, eventually
 
 from effaced import clock, demo
 from effaced.accounts.api_keys import authenticate, create_api_key
@@ -31,23 +32,12 @@ from effaced.demo.company import create_company, fill_company, vendor_records
 from effaced.demo.vendors import Vendors
 from effaced.model import OutboxStatus, RequestKind, Role
 from effaced.outbox.tables import OutboxRow
-from effaced.ports import free_port
 from effaced.requests.intake import receive
 from effaced.requests.tables import Request
 from effaced.runtime import Runtime
 
 PASSWORD = "a-long-enough-password"
-PATIENCE = 60.0
 Process = Forked | subprocess.Popen[bytes]
-
-
-def eventually(holds: Callable[[], object], what: str) -> None:
-    """Wait until it holds. Fails, with what was waited for, when patience ends."""
-    until = time.monotonic() + PATIENCE
-    while not holds():
-        if time.monotonic() > until:
-            raise AssertionError(f"waited {PATIENCE:.0f} s in vain for: {what}")
-        time.sleep(0.05)
 
 
 @dataclass
@@ -76,17 +66,18 @@ class Company:
         return process
 
     def start_web(self) -> str:
-        port = free_port()
-        self.web = self.start("web", "--port", str(port))
-        self.address = f"http://127.0.0.1:{port}"
-        eventually(lambda: _answers(f"{self.address}/readyz"), "the web process to be ready")
+        began = len(addresses_in(self.log("web")))
+        self.web = self.start("web", "--port", "0")
+        self.eventually(lambda: len(addresses_in(self.log("web"))) > began, "the web process to say where")
+        self.address = addresses_in(self.log("web"))[-1]
+        self.eventually(lambda: _answers(f"{self.address}/readyz"), "the web process to be ready")
         return self.address
 
     def kill(self, process: Process) -> None:
         """As the kernel does it when memory runs out: no warning, children included."""
         for pid in (*descendants(process.pid), process.pid):
             os.kill(pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait(PATIENCE)
 
     def log(self, name: str) -> str:
         """What it has written; nothing if it has not begun."""
@@ -111,7 +102,7 @@ class Company:
             f"{self.address}/api/v1/requests",
             json={"kind": "erasure", "subject": {"id": str(person)}},
             headers={"Authorization": f"Bearer {self.token}", **headers},
-            timeout=30,
+            timeout=PATIENCE,
         )
 
     def correct(self, person: int, **corrections: object) -> httpx.Response:
@@ -119,12 +110,14 @@ class Company:
             f"{self.address}/api/v1/requests",
             json={"kind": "rectification", "subject": {"id": str(person)}, "corrections": corrections},
             headers={"Authorization": f"Bearer {self.token}"},
-            timeout=30,
+            timeout=PATIENCE,
         )
 
     def get(self, request_id: str) -> dict[str, Any]:
         answer = httpx.get(
-            f"{self.address}/api/v1/requests/{request_id}", headers={"Authorization": f"Bearer {self.token}"}
+            f"{self.address}/api/v1/requests/{request_id}",
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=PATIENCE,
         )
         assert answer.status_code == 200
         body: dict[str, Any] = answer.json()
@@ -165,8 +158,8 @@ class Company:
             if entry.status is not OutboxStatus.SUCCEEDED or entry.verify_due_at
         ]
         with closing(Redis.from_url(self.redis_url, decode_responses=True)) as redis:
-            keys = sorted(redis.keys("rq:*"))
-            lines += [f"queue: {redis.lrange('rq:queue:effaced', 0, -1)}", f"keys: {keys[:40]}"]
+            keys = sorted(redis.keys("effaced:*"))
+            lines += [f"queue: {redis.lrange('effaced:queue:doorbell', 0, -1)}", f"keys: {keys[:40]}"]
         lines += [
             f"{process.args}: pid {process.pid}, exit {process.poll()}" for process in self.processes[-4:]
         ]
@@ -271,6 +264,11 @@ def _exec(
             [sys.executable, "-m", "effaced", *arguments],
             env=environ, cwd=folder, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
+
+
+def addresses_in(text: str) -> list[str]:
+    """Where servers have said that they listen, having asked for any free port."""
+    return re.findall(r"http://127\.0\.0\.1:[1-9]\d*", text)
 
 
 def _answers(url: str) -> bool:

@@ -14,6 +14,8 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from waiting import PATIENCE
+
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["effaced.app", "effaced.cli.gunicorn", "effaced.cli.serve"])
 
@@ -60,7 +62,7 @@ def run(
         output, errors = Path(place, "output"), Path(place, "errors")
         process = Forked(arguments, environ, folder, output, errors=errors, typed=typed)
         try:
-            code = process.wait(60)
+            code = process.wait(PATIENCE)
         finally:
             process.terminate()
         return subprocess.CompletedProcess(arguments, code, output.read_text(), errors.read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -18,13 +19,7 @@ from effaced.errors import EffacedError
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=9100, show_default=True, help="0 for a free one."
 )
-@click.option(
-    "--own-port",
-    "own_ports",
-    multiple=True,
-    metavar="VENDOR=PORT",
-    help="One vendor's own port; a free one otherwise.",
-)
+@click.option("--socket", "sockets", multiple=True, hidden=True, help="VENDOR=FD, a listening socket's.")
 @click.option(
     "--token",
     envvar="EFFACED_DEMO_TOKEN",
@@ -52,7 +47,7 @@ from effaced.errors import EffacedError
 )
 def main(
     port: int,
-    own_ports: tuple[str, ...],
+    sockets: tuple[str, ...],
     token: str,
     state: Path | None,
     people: int,
@@ -65,7 +60,7 @@ def main(
         signal.signal(number, lambda *_: stop.set())
     vendors = Vendors(
         port=port,
-        own_ports=_ports(own_ports),
+        sockets={name: socket.socket(fileno=int(fd)) for name, fd in (each.split("=") for each in sockets)},
         token=token,
         state=state,
         expire_after=timedelta(seconds=expire_after),
@@ -83,18 +78,6 @@ def main(
         raise click.ClickException(str(error)) from None
     finally:
         vendors.stop()
-
-
-def _ports(given: tuple[str, ...]) -> dict[str, int]:
-    found = {}
-    for each in given:
-        name, _, port = each.partition("=")
-        if name not in VENDORS or not port.isdecimal() or int(port) > 65_535:
-            raise click.BadParameter(
-                f"expected VENDOR=PORT with one of {', '.join(VENDORS)}", param_hint="--own-port"
-            )
-        found[name] = int(port)
-    return found
 
 
 if __name__ == "__main__":

@@ -20,25 +20,28 @@ from effaced.errors import Unavailable
 
 PREFIX = "EFFACED_DEMO_"
 DEMO_TOKEN = "demo-vendor-token"  # noqa: S105 (nothing real is behind it)
+EVERY_VENDOR = "all"
 
 
 class Vendors:
     """All fake vendors on loopback. A context manager: started inside, stopped after.
 
     Each has a port of its own, as vendors have hosts of their own. `port` answers for all, with the page.
+    `sockets` are listening ones to use instead of new ones: each vendor's, and EVERY_VENDOR's.
     """
 
     def __init__(
         self,
         *,
         port: int = 0,
-        own_ports: Mapping[str, int] | None = None,
+        sockets: Mapping[str, socket.socket] | None = None,
         token: str = DEMO_TOKEN,
         state: Path | None = None,
         expire_after: timedelta = timedelta(minutes=2),
     ) -> None:
         self.port = port
-        self.own_ports = {name: (own_ports or {}).get(name, 0) for name in VENDORS}
+        self.own_ports = dict.fromkeys(VENDORS, 0)
+        self._given = dict(sockets or {})
         self.token = token
         self.expire_after = expire_after
         self.calls: deque[Call] = deque(maxlen=10_000)
@@ -52,13 +55,13 @@ class Vendors:
 
     def start(self) -> Vendors:
         self.port = self._listen(self.port, None)
-        for name, port in self.own_ports.items():
-            self.own_ports[name] = self._listen(port, name)
+        for name in self.own_ports:
+            self.own_ports[name] = self._listen(0, name)
         return self
 
     def _listen(self, port: int, only: str | None) -> int:
         try:
-            server = Server(("127.0.0.1", port), self, only)
+            server = Server(("127.0.0.1", port), self, only, self._given.pop(only or EVERY_VENDOR, None))
         except OSError as error:
             raise Unavailable(f"Port {port} can't be used ({error.strerror}).") from None
         thread = Thread(target=server.serve_forever, args=(0.05,), name=f"vendors {only or ''}")
@@ -148,11 +151,16 @@ class Server(ThreadingHTTPServer):
     daemon_threads = False  # joined by server_close, so that nothing is left running
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], vendors: Vendors, only: str | None) -> None:
+    def __init__(
+        self, address: tuple[str, int], vendors: Vendors, only: str | None, given: socket.socket | None
+    ) -> None:
         self.vendors = vendors
         self.only = only
         self.connections: set[socket.socket] = set()
-        super().__init__(address, Handler)
+        super().__init__(address, Handler, bind_and_activate=given is None)
+        if given is not None:
+            self.socket.close()
+            self.socket, self.server_address = given, given.getsockname()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self.connections.add(request)

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
+from waiting import PATIENCE
 
 from effaced.clock import ManualClock
 from effaced.deadletters.data import DLQCompressedEntry
@@ -63,14 +64,14 @@ class TestD7Acquire:
         together, won = threading.Barrier(8), []
 
         def race() -> None:
-            together.wait(10)
+            together.wait(PATIENCE)
             won.append(store.letters.try_acquire_for_replay(letter_id, 2, force=force))
 
         threads = [threading.Thread(target=race) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(PATIENCE)
         assert (len(won), sum(each is not None for each in won)) == (8, 1)
         assert store.get(letter_id).acquired == 1
 

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from company_house import addresses_in
+from waiting import PATIENCE, eventually
 
 Api = Any
 TWO_MEGABYTES = b" " * 2_000_000
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def wait_until_it_answers(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            client.get("/healthz")
-            return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    pytest.fail(f"`effaced web` did not come up:\n{log.read_text()}")
+def up(log: Path, process: subprocess.Popen[bytes]) -> str:
+    """Where `effaced web` listens, once it has said so. What connects then is answered when it is ready."""
+    eventually(lambda: addresses_in(log.read_text()) or process.poll() is not None, "it to come up")
+    assert process.poll() is None, log.read_text()
+    return addresses_in(log.read_text())[0]
 
 
 @pytest.fixture
 def served(make_api: Callable[..., Api], migrated_sqlite_url: str, tmp_path: Path) -> Iterator[httpx.Client]:
     """A client with one connection to `effaced web`."""
     api = make_api(migrated_sqlite_url)
-    settings, port, log = api.runtime.settings, free_port(), tmp_path / "web.log"
+    settings, log = api.runtime.settings, tmp_path / "web.log"
     environment = {
         **os.environ,
         "EFFACED_DATABASE_URL": settings.database_url,
@@ -48,16 +37,17 @@ def served(make_api: Callable[..., Api], migrated_sqlite_url: str, tmp_path: Pat
         "EFFACED_DATAMAP": str(settings.datamap),
         "EFFACED_RESOLVERS": str(settings.resolvers),
     }
-    command = [sys.executable, "-m", "effaced", "web", "--port", str(port)]
+    command = [sys.executable, "-m", "effaced", "web", "--port", "0"]
     one = httpx.Limits(max_connections=1)
     with (
         log.open("wb") as output,
         subprocess.Popen(command, env=environment, stdout=output, stderr=output) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=api.headers(), limits=one) as client,
     ):
         try:
-            wait_until_it_answers(client, process, log)
-            yield client
+            with httpx.Client(
+                base_url=up(log, process), headers=api.headers(), limits=one, timeout=PATIENCE
+            ) as client:
+                yield client
         finally:
             process.terminate()
 

@@ -15,9 +15,9 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
-from company_house import eventually
 from letters_cast import Post
 from saga_cast import KEYRING
+from waiting import eventually
 
 from effaced.cli.deadletter import deadletter
 from effaced.config import Settings

@@ -11,10 +11,10 @@ from itertools import pairwise
 from uuid import UUID
 
 import pytest
-from company_house import eventually
 from letters_cast import Post
 from saga_cast import KEYRING, NOON
 from sqlalchemy import select, text
+from waiting import eventually
 
 from effaced.audit.notes import read_notes
 from effaced.clock import ManualClock

@@ -11,9 +11,9 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from company_house import eventually
 from other_database import Shop
 from sqlalchemy import make_url
+from waiting import eventually
 
 from effaced.model import SubjectRef, new_id
 from effaced.resolvers.protocols import (

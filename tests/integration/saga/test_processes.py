@@ -9,10 +9,10 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from company_house import eventually
 from fleet import Received, busiest, fleet, recording
 from saga_cast import House, add_request
 from sqlalchemy import select
+from waiting import eventually
 
 from effaced.db import Database
 from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus

@@ -19,6 +19,7 @@ import pytest
 from saga_cast import KEYRING, NOON, CorrectingVendor, House, Vendor
 from sqlalchemy import create_engine, event
 from sqlalchemy.orm import Session, sessionmaker
+from waiting import PATIENCE
 
 from effaced.audit.append import append_one
 from effaced.audit.events import ErasureCompleted
@@ -188,7 +189,7 @@ class TestFailure:
         class Pager:
             def on_abandoned(self, signal: AbandonedSignal) -> None:
                 paged.set()
-                deadline = time.monotonic() + 20
+                deadline = time.monotonic() + PATIENCE
                 while not house.events("ERASURE_STEP_SUCCEEDED") and time.monotonic() < deadline:
                     time.sleep(0.01)
                 seen.append(bool(house.events("ERASURE_STEP_SUCCEEDED")))
@@ -197,7 +198,7 @@ class TestFailure:
             async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
                 if ref.value == "bad":
                     raise ResolverError("no")
-                await asyncio.to_thread(paged.wait, 20)
+                await asyncio.to_thread(paged.wait, PATIENCE)
                 return Erased()
 
         house.vendor("crm", Slower())

@@ -12,10 +12,10 @@ from threading import Barrier, Event
 from uuid import UUID
 
 import pytest
-from company_house import eventually
 from correction_cast import ERASED, LEASE, MAP, Bureau
 from saga_cast import NOON
 from sqlalchemy import select, text
+from waiting import eventually
 
 from effaced import clock
 from effaced.clock import ManualClock

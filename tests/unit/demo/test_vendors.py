@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from company_house import eventually
+from waiting import eventually
 
 from effaced import clock
 from effaced.demo.company import demo_people, vendor_records
