@@ -38,7 +38,13 @@ def web(settings: Settings, host: str, port: int, workers: int, threads: int) ->
         install_bell(mine)
         return create_app(mine)
 
-    serve(build, bind=f"{host}:{port}", workers=workers, threads=threads)
+    serve(
+        build,
+        bind=f"{host}:{port}",
+        workers=workers,
+        threads=threads,
+        most_body=settings.max_body_bytes,
+    )
 
 
 _BREAKER = click.option(

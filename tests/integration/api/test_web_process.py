@@ -1,0 +1,112 @@
+"""`effaced web` answers, whatever other clients do with their connections."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from served import PATIENCE, connections, is_open, served
+
+Api = Any
+HEAD = b"POST /console/sign-in HTTP/1.1\r\nHost: effaced\r\n"
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+
+
+@pytest.fixture
+def address(make_api: Callable[..., Api], migrated_sqlite_url: str, tmp_path: Path) -> Iterator[str]:
+    api = make_api(migrated_sqlite_url)
+    with served(api.runtime.settings, tmp_path) as address:
+        yield address
+
+
+def healthz(address: str) -> int:
+    return httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(HEAD, id="half a head"),
+        pytest.param(HEAD + FORM + b"Content-Length: 50\r\n\r\nemail=", id="half a body"),
+        pytest.param(HEAD + FORM + b"Transfer-Encoding: chunked\r\n\r\n5\r\nemail", id="half of the chunks"),
+    ],
+)
+def test_answers_while_many_clients_have_sent_only(address: str, sent: bytes) -> None:
+    with connections(address, 20, sent) as waiting:
+        assert healthz(address) == 200
+        assert [is_open(each) for each in waiting] == [True] * 20
+
+
+def test_answers_while_clients_do_not_read_what_they_asked_for(address: str) -> None:
+    request = b"GET /static/vendor/htmx-2.0.11/htmx.min.js HTTP/1.1\r\nHost: effaced\r\n\r\n"
+    with connections(address, 20, request):
+        assert healthz(address) == 200
+
+
+def test_answers_while_clients_do_not_hang_up(address: str) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: effaced\r\nConnection: close\r\n\r\n"
+    with connections(address, 60, request) as waiting:
+        assert all(each.recv(12) == b"HTTP/1.1 200" for each in waiting)
+        assert healthz(address) == 200
+
+
+def test_answers_while_clients_announce_bodies_that_are_too_large(address: str) -> None:
+    with connections(address, 60, HEAD + FORM + b"Content-Length: 900000000\r\n\r\nemail=") as waiting:
+        assert all(each.recv(8) == b"HTTP/1.1" for each in waiting)
+        assert healthz(address) == 200
+
+
+def test_answers_two_requests_sent_at_once(address: str) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: effaced\r\n\r\n"
+    with connections(address, 1, request + request) as (client,):
+        assert read_until(client, 2 * [b"HTTP/1.1 200 OK"])
+
+
+def test_answers_a_request_that_comes_byte_by_byte(address: str) -> None:
+    with connections(address, 1) as (client,):
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in b"GET /healthz HTTP/1.1\r\nHost: effaced\r\n\r\n":
+            client.sendall(bytes([byte]))
+        assert read_until(client, [b"HTTP/1.1 200 OK"])
+
+
+def test_tells_a_client_that_asks_first_to_send_its_body(address: str) -> None:
+    head = HEAD + FORM + b"Content-Length: 7\r\nExpect: 100-continue\r\n\r\n"
+    with connections(address, 1, head) as (client,):
+        assert read_until(client, [b"HTTP/1.1 100 Continue"])
+        client.sendall(b"email=x")
+        assert read_until(client, [b"HTTP/1.1 400"])
+
+
+def test_refuses_a_head_that_does_not_end(address: str) -> None:
+    with connections(address, 1, b"GET / HTTP/1.1\r\n" + b"X-Padding: 0123456789\r\n" * 4_000) as (client,):
+        assert read_until(client, [b"HTTP/1.1 431"])
+
+
+def test_closes_silent_connections_when_it_is_told_to_stop(
+    make_api: Callable[..., Api], migrated_sqlite_url: str, tmp_path: Path
+) -> None:
+    settings = make_api(migrated_sqlite_url).runtime.settings
+    with served(settings, tmp_path) as address:
+        client = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=PATIENCE)
+    assert client.recv(1) == b""
+    client.close()
+
+
+def read_until(client: socket.socket, expected: list[bytes]) -> bool:
+    """Whether the client receives all of these, in this order."""
+    received = b""
+    while expected:
+        _, found, after = received.partition(expected[0])
+        if found:
+            received, expected = after, expected[1:]
+        elif piece := client.recv(65_536):
+            received += piece
+        else:
+            return False
+    return True
