@@ -27,9 +27,9 @@ class Spool:
     """Iterating reads the file, piece by piece; the end, or `close`, frees it."""
 
     def __init__(self, folder: Path | None) -> None:
-        if not _slots.acquire(blocking=False):
+        self._holds_slot = _slots.acquire(blocking=False)
+        if not self._holds_slot:
             raise Unavailable(f"{AT_ONCE} exports are under way. Try again when one of them has finished.")
-        self._holds_slot = True
         try:
             self._file = tempfile.TemporaryFile(dir=folder, prefix="effaced-export-")  # noqa: SIM115
         except OSError as error:
@@ -67,7 +67,8 @@ class Spool:
 
     def __del__(self) -> None:
         # An answer that was never sent is closed by nobody else.
-        self._free_slot()
+        if self._holds_slot:
+            self.close()
 
     def _free_slot(self) -> None:
         if self._holds_slot:

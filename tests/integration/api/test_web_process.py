@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
-from served import PATIENCE, connections, is_open, served
+from served import PATIENCE, connections, is_open, served, sign_in
+from sqlalchemy import func, insert, select
+
+from effaced import clock
+from effaced.accounts.throttle import MOST_PER_ADDRESS
+from effaced.audit.spool import AT_ONCE
+from effaced.audit.tables import AuditEvent
 
 Api = Any
 HEAD = b"POST /console/sign-in HTTP/1.1\r\nHost: effaced\r\n"
@@ -96,6 +104,49 @@ def test_closes_silent_connections_when_it_is_told_to_stop(
         client = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=PATIENCE)
     assert client.recv(1) == b""
     client.close()
+
+
+def test_frees_an_export_whose_reader_has_gone_away(
+    make_api: Callable[..., Api], migrated_url: str, tmp_path: Path
+) -> None:
+    api, spool_dir = make_api(migrated_url), tmp_path / "spool"
+    spool_dir.mkdir()
+    request = api.post(api.erasure()).get_json()
+    padding = {
+        "at": clock.now(),
+        "type": "REQUEST_REPEATED",
+        "actor": "system",
+        "payload": {"pad": "x" * 500},
+    }
+    with api.runtime.db.begin() as session:
+        session.execute(insert(AuditEvent), [{**padding, "request_id": UUID(request["id"])}] * 20_000)
+    path = f"/api/v1/requests/{request['id']}/audit"
+    with served(api.runtime.settings, tmp_path, EFFACED_SPOOL_DIR=str(spool_dir)) as address:
+        for _ in range(AT_ONCE + 1):
+            with httpx.stream("GET", address + path, headers=api.headers(), timeout=PATIENCE) as answer:
+                assert next(answer.iter_raw(1_000))
+        answer = httpx.get(address + path, headers=api.headers(), timeout=PATIENCE)
+        assert (answer.status_code, len(answer.text.splitlines())) == (200, 20_001 + AT_ONCE + 1)
+        assert list(spool_dir.iterdir()) == []
+
+
+def test_answers_while_many_sign_in_and_turns_most_of_them_away(
+    make_api: Callable[..., Api], migrated_url: str, tmp_path: Path
+) -> None:
+    api = make_api(migrated_url)
+    with served(api.runtime.settings, tmp_path) as address, ThreadPoolExecutor(40) as pool:
+        emails = [f"p{number}@example.org" for number in range(40)]
+        tries = [pool.submit(sign_in, address, email, "a wrong password") for email in emails]
+        assert healthz(address) == 200
+        answers = [each.result() for each in tries]
+    wrong = [each for each in answers if each.status_code == 422]
+    turned_away = [each for each in answers if each.status_code in (429, 503)]
+    assert 0 < len(wrong) <= MOST_PER_ADDRESS
+    assert len(wrong) + len(turned_away) == 40
+    assert all(int(each.headers["Retry-After"]) > 0 for each in turned_away)
+    with api.runtime.db.read() as session:
+        events = session.scalar(select(func.count()).where(AuditEvent.type == "SIGN_IN_REFUSED"))
+    assert events == len(str(len(wrong)))
 
 
 def read_until(client: socket.socket, expected: list[bytes]) -> bool:
