@@ -12,8 +12,8 @@ import errno
 import selectors
 import socket
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any, ClassVar
 
 from gunicorn.workers.gthread import TConn, ThreadWorker
@@ -107,7 +107,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         # The rest of a body that was too large to be collected is not worth a thread's time.
         return keepalive and bool(conn.parser.finish_body(deadline=clock.monotonic() + 0.1))
 
-    def _on_next_request(self, conn: _Connection, _sock: object) -> None:
+    def _on_next_request(self, conn: _Connection) -> None:
         self._unwatch(conn)
         self.keepalived_conns.remove(conn)
         self._collect(conn)
@@ -118,7 +118,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.pending_conns.append(conn)
         self._watch(conn, self._on_bytes)
 
-    def _on_bytes(self, conn: _Connection, _sock: object) -> None:
+    def _on_bytes(self, conn: _Connection) -> None:
         try:
             piece = conn.sock.recv(_READ_AT_ONCE)
         except BlockingIOError:
@@ -171,7 +171,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.lingering.append(conn)
         self._watch(conn, self._discard)
 
-    def _discard(self, conn: _Connection, _sock: object) -> None:
+    def _discard(self, conn: _Connection) -> None:
         try:
             ended = not conn.sock.recv(_READ_AT_ONCE)
         except BlockingIOError:
@@ -209,8 +209,13 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns -= 1
         conn.close()
 
-    def _watch(self, conn: _Connection, on_readable: Any) -> None:
-        self.poller.register(conn.sock, selectors.EVENT_READ, partial(on_readable, conn))
+    def _watch(self, conn: _Connection, on_readable: Callable[[_Connection], None]) -> None:
+        def dispatch(_sock: object) -> None:
+            # It may have been closed, to make room, by an event that came together with this one.
+            if conn.sock.fileno() >= 0:
+                on_readable(conn)
+
+        self.poller.register(conn.sock, selectors.EVENT_READ, dispatch)
 
     def _unwatch(self, conn: _Connection) -> None:
         with suppress(OSError, KeyError, ValueError):

@@ -50,6 +50,12 @@ def test_answers_while_many_clients_have_sent_only(address: str, sent: bytes) ->
         assert [is_open(each) for each in waiting] == [True] * 20
 
 
+def test_makes_room_for_new_clients_by_closing_those_who_have_waited_longest(address: str) -> None:
+    with connections(address, 520) as waiting:
+        assert healthz(address) == 200
+        assert [is_open(each) for each in (waiting[0], waiting[-1])] == [False, True]
+
+
 def test_answers_while_clients_do_not_read_what_they_asked_for(address: str) -> None:
     request = b"GET /static/vendor/htmx-2.0.11/htmx.min.js HTTP/1.1\r\nHost: effaced\r\n\r\n"
     with connections(address, 20, request):
