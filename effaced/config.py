@@ -64,6 +64,10 @@ class Settings(BaseSettings):
     session_hours: Annotated[int, Field(ge=1, le=72)] = 10
     time_zone: str = Field("UTC", description="in which deadlines end and pages show times")
     metrics_token: SecretStr | None = Field(None, description="what Prometheus sends to read /metrics")
+    client_address_header: str | None = Field(
+        None, description="the header in which your proxy puts the client's address"
+    )
+    spool_dir: Path | None = Field(None, description="where exports are written before they are sent")
     public_url: str | None = Field(None, description="where people reach the console, for links in e-mails")
 
     lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = 300
@@ -107,6 +111,13 @@ class Settings(BaseSettings):
             known = False
         if not known:
             raise ValueError("expected redis://host:port/number, rediss://... or unix:///path")
+        return value
+
+    @field_validator("client_address_header")
+    @classmethod
+    def _usable_header(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", value):
+            raise ValueError("expected the name of a header, such as X-Real-IP")
         return value
 
     @field_validator("public_url")

@@ -105,6 +105,14 @@ class Database:
         with self._readers() as session:
             yield session
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Session]:
+        """A session that only looks, and sees what was committed when it first looked, and nothing later."""
+        with self.read() as session:
+            if is_postgres(session):
+                session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            yield session
+
     def dispose(self) -> None:
         self.engine.dispose()
 

@@ -11,6 +11,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from effaced import clock, migrate
+from effaced.accounts.refusals import close_refusals
+from effaced.accounts.throttle import forget_old_counters
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.breakers import transitions as moves
 from effaced.breakers.autotune import BreakerAutoTuner
@@ -215,6 +217,9 @@ class Runtime:
             forget_policies_of_closed(session)
             moves.forget(session, KEPT)
             forget_synced(session, KEPT)
+        with self.db.begin() as session:
+            forget_old_counters(session)
+            close_refusals(session)
         for _ in range(_MOST_LOTS):
             with self.db.begin() as session:
                 if forget_attempts(session) < LOT:

@@ -33,6 +33,8 @@ from sqlalchemy import (
 )
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import insert as postgres_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from effaced.db import Base, is_postgres
@@ -48,6 +50,13 @@ def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, 
         run(session, _insert_from_json(table, tuple(rows[0])), _as_json(rows))
     else:
         session.connection().execute(insert(table), list(rows))
+
+
+def insert_missing(session: Session, into: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the rows whose primary keys are not there yet, and leave the others as they are."""
+    table = cast(Table, into.__table__)
+    insert_or_leave = postgres_insert if is_postgres(session) else sqlite_insert
+    session.connection().execute(insert_or_leave(table).on_conflict_do_nothing(), list(rows))
 
 
 def among(

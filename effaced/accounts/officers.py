@@ -60,12 +60,13 @@ def get_officer(session: Session, officer_id: UUID) -> Officer | None:
     return officer if officer is not None and officer.active else None
 
 
-def find_officer(session: Session, email: str) -> Officer | None:
+def find_officer(session: Session, email: str, *, lock: bool = False) -> Officer | None:
     """The officer with this e-mail address, active or not. What is no address finds nobody."""
     email = normalise_email(email)
     if not is_email(email):
         return None
-    return session.scalar(select(Officer).where(Officer.email == email))
+    query = select(Officer).where(Officer.email == email)
+    return session.scalar(query.with_for_update() if lock else query)
 
 
 def list_officers(session: Session) -> list[Officer]:
@@ -81,12 +82,17 @@ def end_sessions(session: Session, officer_id: UUID) -> None:
 
 
 def set_password(session: Session, officer: Officer, password: str, *, actor: str) -> None:
-    """Give a new password. It ends a lock and every session that was opened with the old one."""
+    """Give a new password. It ends every session that was opened with the old one.
+
+    The hash is computed before the first statement. In a transaction that begins here, nothing is locked
+    meanwhile; `officer` may come from an earlier one.
+    """
     if problems := password_problems(password):
         raise Refused("The password can't be set:", problems=problems)
-    officer.password_hash = hash_password(password)
+    password_hash = hash_password(password)
+    officer = session.get_one(Officer, officer.id, with_for_update=True)
+    officer.password_hash = password_hash
     officer.session_epoch += 1
-    officer.failed_sign_ins, officer.locked_until = 0, None
     append_one(session, PasswordChanged(officer_id=officer.id), actor=actor)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
+from threading import BoundedSemaphore
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -14,7 +15,11 @@ SHORTEST = 12
 # Long enough for any passphrase, short enough that hashing it costs what hashing a short one costs.
 LONGEST = 256
 
+AT_ONCE = 2
+"""How many hashes a process computes at the same time: each takes 64 MiB and several processors."""
+
 _hasher = PasswordHasher()
+_slots = BoundedSemaphore(AT_ONCE)
 
 
 def password_problems(password: str) -> list[Problem]:
@@ -26,17 +31,21 @@ def password_problems(password: str) -> list[Problem]:
 
 def hash_password(password: str) -> str:
     """A hash to keep."""
-    return _hasher.hash(_prepared(password))
+    with _slots:
+        return _hasher.hash(_prepared(password))
 
 
 def verify_password(password_hash: str | None, password: str) -> bool:
     """Whether the password is right. With no hash the answer is no, after the same work."""
     if len(password) > LONGEST:
         password_hash, password = None, ""
-    try:
-        _hasher.verify(password_hash or _nobodys_hash(), _prepared(password))
-    except (VerificationError, InvalidHashError):
-        return False
+    with _slots:
+        # Made when the first password of any account is checked, so that it does not tell them apart.
+        stand_in = _nobodys_hash()
+        try:
+            _hasher.verify(password_hash or stand_in, _prepared(password))
+        except (VerificationError, InvalidHashError):
+            return False
     return password_hash is not None
 
 

@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
+from math import ceil
+from threading import BoundedSemaphore
+from uuid import UUID
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.accounts.officers import find_officer
-from effaced.accounts.passwords import hash_password, needs_rehash, verify_password
+from effaced.accounts.passwords import AT_ONCE, hash_password, needs_rehash, verify_password
+from effaced.accounts.refusals import record_refusal
 from effaced.accounts.tables import Officer
+from effaced.accounts.throttle import limits_for, refund_try, reserve_try, time_to_wait
 from effaced.audit.append import append_one
-from effaced.audit.events import SignedIn, SignInRefused
+from effaced.audit.events import SignedIn
+from effaced.crypto import Keyring
+from effaced.db import Database
+from effaced.errors import Unavailable
 
-FAILURES_ALLOWED = 5
-LOCKED_FOR = timedelta(minutes=15)
 # One sentence for every reason, so that nobody learns from it which addresses exist.
 REFUSED = (
     "E-mail address or password is wrong. After 5 wrong passwords in a row, wait 15 minutes and try again."
 )
+# Those whose password is being checked, and as many who wait for that. Others would only occupy threads.
+_room = BoundedSemaphore(2 * AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A browser from which an officer has signed in before."""
+
+    officer_id: UUID
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What somebody sent, and from where."""
+
+    email: str = field(repr=False)
+    password: str = field(repr=False)
+    address: str = field(repr=False)
+    device: Device | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,55 +56,88 @@ class SignInResult:
 
     officer: Officer | None
     message: str
+    retry_after: timedelta | None = None
 
 
-def sign_in(session: Session, *, email: str, password: str) -> SignInResult:
-    """Check the credentials. Wrong ones don't raise: the caller commits, and with it the failure's count."""
-    officer = find_officer(session, email)
-    checked_hash = officer.password_hash if officer else None
-    right = verify_password(checked_hash, password)
-    if officer is not None:
-        # Checking takes a while and is done without the lock. Whoever guesses many at a time still has
-        # to line up here, and a right guess counts only if the wrong ones before it have not locked.
-        _lock(session, officer)
-    why = _objection(officer, right=right, checked_hash=checked_hash)
-    if officer is None or why is not None:
-        return _refuse(session, officer, why or "unknown_officer")
-    officer.failed_sign_ins, officer.locked_until = 0, None
-    officer.last_sign_in_at = clock.now()
-    if needs_rehash(officer.password_hash):
-        officer.password_hash = hash_password(password)
-    append_one(session, SignedIn(officer_id=officer.id), actor=f"officer:{officer.id}")
-    return SignInResult(officer, "")
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A password that was checked against the hash that was stored at that moment."""
+
+    right: bool
+    against: str | None
+    rehashed: str | None
 
 
-def _lock(session: Session, officer: Officer) -> None:
-    session.execute(
-        select(Officer)
-        .where(Officer.id == officer.id)
-        .with_for_update()
-        .execution_options(populate_existing=True)
-    ).one()
+class SignInBusy(Unavailable):
+    """More sign-ins at the same moment than passwords can be checked."""
 
 
-def _objection(officer: Officer | None, *, right: bool, checked_hash: str | None) -> str | None:
+def sign_in(database: Database, keyring: Keyring, attempt: Attempt) -> SignInResult:
+    """Check the credentials. Wrong ones don't raise; they are counted.
+
+    Checking a password is slow on purpose, so it happens between two short transactions. The first one
+    counts the try, so that many tries at the same moment don't exceed a limit.
+    """
+    with database.read() as session:
+        officer = find_officer(session, attempt.email)
+        known = attempt.device is not None and officer is not None and attempt.device.officer_id == officer.id
+        device = attempt.device.id if known and attempt.device else None
+        limits = limits_for(keyring, email=attempt.email, address=attempt.address, device=device)
+        wait = time_to_wait(session, limits)
+    if wait is not None:
+        return _throttled(wait)
+    with _a_place():
+        with database.begin() as session:
+            wait = reserve_try(session, limits)
+        if wait is not None:
+            return _throttled(wait)
+        check = _check(officer, attempt.password)
+    with database.begin() as session:
+        officer = find_officer(session, attempt.email, lock=True)
+        why = _objection(officer, check)
+        if officer is None or why is not None:
+            record_refusal(session, officer.id if officer else None, why or "unknown_officer")
+            return SignInResult(None, REFUSED)
+        refund_try(session, limits)
+        _let_in(session, officer, check)
+        return SignInResult(officer, "")
+
+
+@contextmanager
+def _a_place() -> Iterator[None]:
+    if not _room.acquire(blocking=False):
+        raise SignInBusy("Many people are signing in at this moment. Try again in a few seconds.")
+    try:
+        yield
+    finally:
+        _room.release()
+
+
+def _check(officer: Officer | None, password: str) -> _Check:
+    against = officer.password_hash if officer else None
+    right = verify_password(against, password)
+    weak = right and against is not None and needs_rehash(against)
+    return _Check(right, against, hash_password(password) if weak else None)
+
+
+def _objection(officer: Officer | None, check: _Check) -> str | None:
     """Why not, as a word for the trail."""
     if officer is None:
         return "unknown_officer"
     if not officer.active:
         return "inactive"
-    if officer.locked_until is not None and officer.locked_until > clock.now():
-        return "locked"
-    if not right or officer.password_hash != checked_hash:
+    if not check.right or officer.password_hash != check.against:
         return "wrong_password"
     return None
 
 
-def _refuse(session: Session, officer: Officer | None, why: str) -> SignInResult:
-    if officer is not None and why == "wrong_password":
-        officer.failed_sign_ins += 1
-        if officer.failed_sign_ins >= FAILURES_ALLOWED:
-            # The count starts anew after the lock.
-            officer.failed_sign_ins, officer.locked_until = 0, clock.now() + LOCKED_FOR
-    append_one(session, SignInRefused(officer_id=officer.id if officer else None, why=why))
-    return SignInResult(None, REFUSED)
+def _let_in(session: Session, officer: Officer, check: _Check) -> None:
+    officer.last_sign_in_at = clock.now()
+    officer.password_hash = check.rehashed or officer.password_hash
+    append_one(session, SignedIn(officer_id=officer.id), actor=f"officer:{officer.id}")
+
+
+def _throttled(wait: timedelta) -> SignInResult:
+    minutes = ceil(wait.total_seconds() / 60)
+    unit = "minute" if minutes == 1 else "minutes"
+    return SignInResult(None, f"Too many failed sign-ins. Try again in {minutes} {unit}.", retry_after=wait)

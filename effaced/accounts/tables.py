@@ -24,10 +24,36 @@ class Officer(Base):
     password_hash: Mapped[str] = mapped_column(String(255))
     session_epoch: Mapped[int] = mapped_column(default=0)
     active: Mapped[bool] = mapped_column(default=True)
-    failed_sign_ins: Mapped[int] = mapped_column(default=0)
-    locked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_sign_in_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class SignInCounter(Base):
+    """How many sign-ins were tried under one limit since `began_at`. Erased after the limit's window."""
+
+    __tablename__ = "effaced_sign_in_counters"
+
+    scope: Mapped[str] = mapped_column(String(16), primary_key=True)
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    account: Mapped[str | None] = mapped_column(String(64))
+    began_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    count: Mapped[int] = mapped_column(default=0)
+
+
+class SignInRefusals(Base):
+    """Refused sign-ins of one officer, or of all unknown accounts together, that the trail sums up.
+
+    `reported` of them are in the trail already. The row is erased after the window, when all are.
+    """
+
+    __tablename__ = "effaced_sign_in_refusals"
+
+    account: Mapped[str] = mapped_column(String(36), primary_key=True)
+    officer_id: Mapped[UUID | None]
+    why: Mapped[str] = mapped_column(String(32))
+    began_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    count: Mapped[int] = mapped_column(default=0)
+    reported: Mapped[int] = mapped_column(default=0)
 
 
 class ApiKey(Base):

@@ -70,9 +70,14 @@ def export_audit(name: str) -> Response:
     with runtime.db.read() as session:
         found = find_request(session, key, name)
     which = AuditFilter(request_id=found.id)
-    pieces = export(runtime.db, which, Format(fmt), actor=f"api_key:{key.id}")
-    headers = {"Content-Disposition": f'attachment; filename="{found.ref}.{fmt}"'}
-    return Response(pieces, content_type=_FILES[fmt], headers=headers)
+    spool = export(
+        runtime.db, which, Format(fmt), actor=f"api_key:{key.id}", spool_dir=runtime.settings.spool_dir
+    )
+    headers = {
+        "Content-Disposition": f'attachment; filename="{found.ref}.{fmt}"',
+        "Content-Length": str(spool.size),
+    }
+    return Response(spool, content_type=_FILES[fmt], headers=headers)
 
 
 def _take_in(

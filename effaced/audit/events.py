@@ -546,9 +546,13 @@ class SignedIn(Event):
 
 
 class SignInRefused(Event):
+    """`count` sign-ins of an account, or of unknown ones, were refused since `since`; `why` is the last's."""
+
     type = "SIGN_IN_REFUSED"
     officer_id: UUID | None
     why: Code
+    count: int = 1
+    since: datetime | None = None
 
 
 class ApiKeyCreated(Event):
@@ -579,9 +583,12 @@ class NoteForgotten(Event):
 
 
 class AuditExported(Event):
+    """`events` events were taken out, of those that were committed when the newest was `events_up_to`."""
+
     type = "AUDIT_EXPORTED"
     format: Code
     events_up_to: int
+    events: int | None = None
     request_id: UUID | None = None
     event_type: Code | None = None
     by_actor: Code | None = None

@@ -1,4 +1,4 @@
-"""The trail as CSV or JSON Lines, streamed. Taking it out is itself an event."""
+"""The trail as CSV or JSON Lines. Taking it out is itself an event."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ import io
 import json
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import TYPES, AuditExported
 from effaced.audit.read import AuditFilter, conditions
+from effaced.audit.spool import Spool
 from effaced.audit.tables import AuditEvent
-from effaced.db import Database, is_postgres
+from effaced.db import Database
 from effaced.errors import Problem, Refused
 
 COLUMNS = ("id", "at", "type", "actor", "request_id", "entry_id", "subject_key_id", "subject_hmac", "payload")
+_SELECTED = [getattr(AuditEvent, name) for name in COLUMNS]
 _BATCH = 1_000
 
 
@@ -30,68 +33,72 @@ class Format(StrEnum):
     JSONL = "jsonl"
 
 
-def export(database: Database, which: AuditFilter, fmt: Format, *, actor: str) -> Iterator[str]:
-    """Record the export, then return its pieces, oldest event first.
+def export(
+    database: Database, which: AuditFilter, fmt: Format, *, actor: str, spool_dir: Path | None = None
+) -> Spool:
+    """The events as a file to read once, oldest first: those that were committed when it was asked for.
 
-    What is exported is what was there when it was asked for: the events up to that moment.
+    They are read in one snapshot, which locks nobody out, and written to disk before the first byte is
+    handed over, so that a slow reader keeps no transaction open. In between the export is recorded, in a
+    transaction of its own: an export that could not be made is not in the trail, and nothing leaves
+    effaced that is not in the trail.
     """
     if which.type is not None and which.type not in TYPES:
         raise Refused(
             "There is no such type of event.",
             problems=[Problem("type", f"one of {', '.join(sorted(TYPES))}")],
         )
-    with database.begin() as session:
-        if is_postgres(session):
-            # Ids are given before the commit: wait for whoever holds one, or it would be left out for good.
-            session.execute(text("LOCK TABLE effaced_audit_events IN SHARE ROW EXCLUSIVE MODE"))
-        last = session.scalar(select(func.max(AuditEvent.id))) or 0
+    spool = Spool(spool_dir)
+    try:
+        with database.snapshot() as session:
+            last = session.scalar(select(func.max(AuditEvent.id))) or 0
+            lines = _Lines(session, which, fmt)
+            spool.write(lines)
         event = AuditExported(
             format=fmt,
             events_up_to=last,
+            events=lines.events,
             request_id=which.request_id,
             event_type=which.type,
             by_actor=which.actor,
             since=which.since,
             until=which.until,
         )
-        append_one(session, event, actor=actor)
-    return _pieces(database, which, fmt, last)
+        with database.begin() as session:
+            append_one(session, event, actor=actor)
+    except BaseException:
+        spool.close()
+        raise
+    return spool
 
 
-def _pieces(database: Database, which: AuditFilter, fmt: Format, last: int) -> Iterator[str]:
-    if fmt is Format.CSV:
-        yield _csv_line(COLUMNS)
-    after = 0
-    while True:
-        # A short transaction per batch: a slow reader holds nothing up.
-        with database.read() as session:
-            batch = _batch(session, which, after, last)
-        if not batch:
-            return
-        yield "".join(
-            _csv_line(event.values()) if fmt is Format.CSV else _json_line(event) for event in batch
-        )
-        after = batch[-1]["id"]
+class _Lines:
+    """The lines of an export, batch by batch; counts the events."""
+
+    def __init__(self, session: Session, which: AuditFilter, fmt: Format) -> None:
+        self._session, self._which, self._fmt = session, which, fmt
+        self.events = 0
+
+    def __iter__(self) -> Iterator[str]:
+        if self._fmt is Format.CSV:
+            yield _csv_line(COLUMNS)
+        write = _csv_of if self._fmt is Format.CSV else _json_line
+        after = 0
+        while batch := _batch(self._session, self._which, after):
+            self.events += len(batch)
+            after = batch[-1]["id"]
+            yield "".join(write(event) for event in batch)
 
 
-def _batch(session: Session, which: AuditFilter, after: int, last: int) -> list[dict[str, Any]]:
-    rows = session.scalars(
-        select(AuditEvent)
-        .where(*conditions(which), AuditEvent.id > after, AuditEvent.id <= last)
-        .order_by(AuditEvent.id)
-        .limit(_BATCH)
-    )
+def _batch(session: Session, which: AuditFilter, after: int) -> list[dict[str, Any]]:
+    query = select(*_SELECTED).where(*conditions(which), AuditEvent.id > after)
+    rows = session.execute(query.order_by(AuditEvent.id).limit(_BATCH))
     return [
         {
-            "id": row.id,
+            **row._mapping,
             "at": row.at.isoformat(),
-            "type": row.type,
-            "actor": row.actor,
             "request_id": str(row.request_id) if row.request_id else None,
             "entry_id": str(row.entry_id) if row.entry_id else None,
-            "subject_key_id": row.subject_key_id,
-            "subject_hmac": row.subject_hmac,
-            "payload": row.payload,
         }
         for row in rows
     ]
@@ -99,6 +106,10 @@ def _batch(session: Session, which: AuditFilter, after: int, last: int) -> list[
 
 def _json_line(event: dict[str, Any]) -> str:
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def _csv_of(event: dict[str, Any]) -> str:
+    return _csv_line(event.values())
 
 
 def _csv_line(values: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import BinaryIO
 from uuid import UUID
 
 import click
@@ -29,7 +29,7 @@ def audit() -> None:
 @click.option("--type", "event_type", help="Only events of this type, e.g. ERASURE_COMPLETED.")
 @click.option("--since", type=click.DateTime(), help="Only events from this moment on (UTC).")
 @click.option("--until", type=click.DateTime(), help="Only events before this moment (UTC).")
-@click.option("--output", type=click.File("w", encoding="utf-8", lazy=True), default="-", show_default=True)
+@click.option("--output", type=click.File("wb", lazy=True), default="-", show_default=True)
 @click.pass_obj
 def export_command(
     settings: Settings,
@@ -38,7 +38,7 @@ def export_command(
     event_type: str | None,
     since: datetime | None,
     until: datetime | None,
-    output: TextIO,
+    output: BinaryIO,
 ) -> None:
     """Write the trail out. The export itself becomes an event of the trail."""
     database = Database(settings.database_url)
@@ -48,7 +48,7 @@ def export_command(
         since=since.replace(tzinfo=UTC) if since else None,
         until=until.replace(tzinfo=UTC) if until else None,
     )
-    for piece in export(database, chosen, Format(fmt), actor="cli"):
+    for piece in export(database, chosen, Format(fmt), actor="cli", spool_dir=settings.spool_dir):
         output.write(piece)
 
 

@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.officers import (
     create_officer,
     deactivate_officer,
@@ -20,6 +19,7 @@ from effaced.accounts.officers import (
     set_password,
 )
 from effaced.accounts.tables import Officer
+from effaced.accounts.throttle import forget_tries
 from effaced.cli.groups import Group
 from effaced.config import Settings
 from effaced.db import Database
@@ -83,13 +83,14 @@ def list_command(settings: Settings, as_json: bool) -> None:
 @_password_from_stdin
 @click.pass_obj
 def passwd(settings: Settings, email: str, password_stdin: bool) -> None:
-    """Give an officer a new password. Ends their open sessions and a lock."""
+    """Give an officer a new password. Ends their open sessions and the wait after many wrong passwords."""
     database = Database(settings.database_url)
     with database.read() as session:
-        _find(session, email)  # before anybody types a password for nothing
+        found = _find(session, email)  # before anybody types a password for nothing
     password = _password(password_stdin)
     with database.begin() as session:
-        set_password(session, _find(session, email), password, actor=_ACTOR)
+        set_password(session, found, password, actor=_ACTOR)
+        forget_tries(session, settings.keyring, email)
     click.echo("The password is changed; open sessions have ended.")
 
 
@@ -118,10 +119,7 @@ def _password(from_stdin: bool) -> str:
 
 
 def _state(officer: Officer) -> str:
-    if not officer.active:
-        return "deactivated"
-    locked = officer.locked_until is not None and officer.locked_until > clock.now()
-    return f"locked until {officer.locked_until:%H:%M} UTC" if locked else "active"
+    return "active" if officer.active else "deactivated"
 
 
 def _plain(officer: Officer) -> dict[str, object]:
@@ -132,7 +130,6 @@ def _plain(officer: Officer) -> dict[str, object]:
         "name": officer.name,
         "role": officer.role.value,
         "active": officer.active,
-        "locked_until": officer.locked_until.isoformat() if officer.locked_until else None,
         "created_at": officer.created_at.isoformat(),
         "last_sign_in_at": seen.isoformat() if seen else None,
     }

@@ -46,7 +46,13 @@ def web(settings: Settings, host: str, port: int, inherited: int | None, workers
         return create_app(mine)
 
     _log.info("web_started", url=address_of(listener))
-    serve(build, bind=f"fd://{listener.detach()}", workers=workers, threads=threads)
+    serve(
+        build,
+        bind=f"fd://{listener.detach()}",
+        workers=workers,
+        threads=threads,
+        most_body=settings.max_body_bytes,
+    )
 
 
 _BREAKER = click.option(

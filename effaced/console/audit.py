@@ -122,11 +122,13 @@ def take_out(fmt: str) -> Response:
     query = AuditQuery.read(request.form)
     with runtime().db.read() as session:
         which = query.filter(session)
-    pieces = export(runtime().db, which, wanted, actor=me().actor)
+    spool = export(runtime().db, which, wanted, actor=me().actor, spool_dir=runtime().settings.spool_dir)
     name = f"effaced-audit-{clock.now():%Y%m%dT%H%M%SZ}.{wanted.value}"
-    return Response(
-        pieces, content_type=_MEDIA[wanted], headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Length": str(spool.size),
+    }
+    return Response(spool, content_type=_MEDIA[wanted], headers=headers)
 
 
 def _day(name: str, value: str) -> date | None:

@@ -100,4 +100,7 @@ def error_page(status: int, *, sentence: str | None = None, details: list[str] |
         details=details or [],
         request_id=g.get("request_id", ""),
     )
-    return make_response(page, status)
+    response = make_response(page, status)
+    if status == 503:
+        response.headers["Retry-After"] = "10"
+    return response

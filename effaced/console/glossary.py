@@ -164,6 +164,15 @@ def _scheduled(payload: Payload, moment: Moment) -> str:
     return f"{payload['resolver']} will let the data go by {until}.{slipped}"
 
 
+def _refused_sign_ins(payload: Payload, moment: Moment) -> str:
+    why = _REFUSALS.get(payload["why"], payload["why"])
+    count = payload.get("count", 1)
+    if count == 1:
+        return f"A sign-in was refused: {why}."
+    since = moment(datetime.fromisoformat(payload["since"]))
+    return f"{count:,} sign-ins were refused since {since}. The reason for the last: {why}."
+
+
 _REFUSALS = {
     "unknown_officer": "no officer has that address",
     "wrong_password": "the password was wrong",
@@ -363,9 +372,7 @@ GLOSSARY: dict[str, Sentence] = {
         "quiet", "lock", lambda _p, _m: "A password was changed; its sessions ended."
     ),
     "SIGNED_IN": Sentence("quiet", "user", lambda _p, _m: "Signed in."),
-    "SIGN_IN_REFUSED": Sentence(
-        "warn", "lock", lambda p, _m: f"A sign-in was refused: {_REFUSALS.get(p['why'], p['why'])}."
-    ),
+    "SIGN_IN_REFUSED": Sentence("warn", "lock", lambda p, m: _refused_sign_ins(p, m)),
     "API_KEY_CREATED": Sentence(
         "quiet",
         "key",

@@ -263,7 +263,6 @@ def _officer(name: str, full_name: str, role: Role) -> Officer:
         created_at=clock.now(),
         session_epoch=0,
         active=True,
-        failed_sign_ins=0,
     )
 
 

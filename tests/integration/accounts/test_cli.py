@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from effaced.accounts.api_keys import authenticate
-from effaced.accounts.sign_in import sign_in
+from effaced.accounts.sign_in import Attempt, sign_in
 from effaced.cli.apikey import apikey
 from effaced.cli.officer import officer
 from effaced.config import Settings
-from effaced.crypto import new_key
+from effaced.crypto import Keyring, new_key
 from effaced.db import Database
 from effaced.errors import Conflict, NotFound, Refused
 
@@ -40,8 +40,8 @@ def run(migrated_sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def may_sign_in(url: str, password: str) -> bool:
-    with Database(url).begin() as session:
-        return sign_in(session, email="ada@example.org", password=password).officer is not None
+    attempt = Attempt("ada@example.org", password, address="192.0.2.1")
+    return sign_in(Database(url), Keyring.parse(new_key()), attempt).officer is not None
 
 
 def test_an_added_officer_can_sign_in(run: Run, migrated_sqlite_url: str) -> None:
