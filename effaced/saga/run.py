@@ -305,17 +305,17 @@ class ResolverRun:
     async def _verify_later(self) -> None:
         """Erase again and look again, one by one."""
         self._needs_floor = False
-        while not self._is_over() and self._caller is not None and self._broken is None:
+        while not self._is_over():
             if not self._enter_floor():
                 await asyncio.sleep(_LOOK_AT_FLOOR)
                 continue
             try:
-                if not await self._verify_next(self._caller, alone=self._has_floor):
+                if not await self._verify_next(alone=self._has_floor):
                     return
             finally:
                 self._leave_floor()
 
-    async def _verify_next(self, caller: Caller, *, alone: bool) -> bool:
+    async def _verify_next(self, *, alone: bool) -> bool:
         """Make one read-back. False if there is none to make now."""
         ledger = self._parts.ledger
         admission = await asyncio.to_thread(ledger.gate.admit, self._resolver, 1, BreakerRole.VERIFY)
@@ -330,14 +330,16 @@ class ResolverRun:
             (entry,) = claimed.entries
             poison = entry.crashes >= self._parts.crash_limit
             if not poison:
-                look = await self._look_again(caller, entry)
+                look = await self._look_again(entry)
         finally:
             await asyncio.to_thread(ledger.gate.tell_read_back, self._resolver, admission, look)
         await asyncio.to_thread(self._write_read_back, entry, look or ReadBack(clock.now()), give_up=poison)
-        return caller.fatal is None
+        return self._caller is None or self._caller.fatal is None
 
-    async def _look_again(self, caller: Caller, entry: Entry) -> ReadBack:
-        task = asyncio.create_task(caller.erase_again_and_look(entry))
+    async def _look_again(self, entry: Entry) -> ReadBack:
+        if self._broken is not None or self._caller is None:
+            return ReadBack(clock.now(), failure=self._broken)
+        task = asyncio.create_task(self._caller.erase_again_and_look(entry))
         try:
             await asyncio.wait({task}, timeout=longest(self._limits) + _GRACE)
         finally:

@@ -92,9 +92,8 @@ class SagaRunner:
                 for name in sorted(due - driving.keys() - errors.keys()):
                     run = ResolverRun(self._parts, name, stop)
                     driving[name] = run, asyncio.create_task(run.run())
-                if not driving:
-                    break
-                await asyncio.wait([task for _, task in driving.values()], timeout=_LOOK_AGAIN)
+                if driving:
+                    await asyncio.wait([task for _, task in driving.values()], timeout=_LOOK_AGAIN)
                 for name, (run, task) in list(driving.items()):
                     if task.done():
                         del driving[name]
@@ -104,6 +103,8 @@ class SagaRunner:
                             errors[name] = run.error
                 if any(not isinstance(error, Exception) for error in errors.values()):
                     stop.set()  # meant for the whole process: what is under way is settled first
+                if not driving:
+                    break
         except asyncio.CancelledError:
             for _, task in driving.values():
                 task.cancel()
