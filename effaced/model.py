@@ -83,6 +83,30 @@ class AttemptOutcome(StrEnum):
     SCHEDULED = "scheduled"
 
 
+class CallRole(StrEnum):
+    """What a call to a system was for."""
+
+    ERASE = "erase"
+    RECTIFY = "rectify"
+    VERIFY = "verify"
+
+
+class FailureKind(StrEnum):
+    """Why a call failed, whatever a third party's code raised or answered.
+
+    The system's passing trouble, its wish to be called less often, its final refusal, our credentials, our
+    own circuit breaker, our own cancellation; or unknown, which may well be a bug of the resolver.
+    """
+
+    TRANSIENT = "transient"
+    RATE_LIMITED = "rate_limited"
+    PERMANENT = "permanent"
+    CREDENTIALS = "credentials"
+    BREAKER_OPEN = "breaker_open"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
 class PolicyKind(StrEnum):
     """What can be changed at run time: when to try again, when to stop asking, how fast to ask."""
 

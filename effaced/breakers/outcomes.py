@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-import httpx
-
 from effaced.breakers.policy import BreakerPolicy
-from effaced.errors import ResolverError
+from effaced.model import FailureKind
 
-# What an exception of the network looks like. A resolver's own TransientFailure has `retry_after`.
-_NETWORK = (OSError, TimeoutError, httpx.TransportError)
+# Failures that say nothing about the system's health: it refused this call, or it was not called.
+_NEUTRAL = frozenset(
+    {FailureKind.PERMANENT, FailureKind.CREDENTIALS, FailureKind.BREAKER_OPEN, FailureKind.CANCELLED}
+)
 
 
 class OutcomeKind(StrEnum):
@@ -37,41 +37,27 @@ NEUTRAL = Outcome(OutcomeKind.NEUTRAL)
 
 
 def classify(
-    status_code: int | None,
-    error: BaseException | None,
+    status: int | None,
+    failure: FailureKind | None,
     policy: BreakerPolicy,
-    cached: bool = False,
+    retry_after: timedelta | None = None,
 ) -> Outcome:
-    """The outcome for the breaker. An answer from a cache counts nothing: nobody was asked."""
-    if cached:
-        return NEUTRAL
-    status = status_code if status_code is not None else getattr(error, "status_code", None)
-    retry_after: object = getattr(error, "retry_after", None)
-    return Outcome(
-        _kind(status, error, policy),
-        status,
-        retry_after if isinstance(retry_after, timedelta) else None,
-    )
+    """The outcome for the breaker: by its status if the system answered, else by the kind of failure.
+
+    An unknown failure counts as one: a resolver that breaks on whatever the system does must be held back.
+    """
+    return Outcome(_kind(status, failure, policy), status, retry_after)
 
 
-def _kind(status: int | None, error: BaseException | None, policy: BreakerPolicy) -> OutcomeKind:
+def _kind(status: int | None, failure: FailureKind | None, policy: BreakerPolicy) -> OutcomeKind:
     if status is not None:
         if status in policy.classify.neutral_statuses:
             return OutcomeKind.NEUTRAL
         if status in policy.classify.failure_statuses:
             return OutcomeKind.FAILURE
         # A 200 that can't be understood: the system answers, and answers wrongly. Nothing to be learned.
-        well = 200 <= status < 300 and error is None
+        well = 200 <= status < 300 and failure is None
         return OutcomeKind.SUCCESS if well else OutcomeKind.NEUTRAL
-    if error is None:
+    if failure is None:
         return OutcomeKind.SUCCESS
-    if isinstance(error, ResolverError) or _is_about_credentials(error):
-        return OutcomeKind.NEUTRAL
-    if isinstance(error, _NETWORK) or hasattr(error, "retry_after"):
-        return OutcomeKind.FAILURE
-    return OutcomeKind.NEUTRAL
-
-
-def _is_about_credentials(error: BaseException) -> bool:
-    # By name: the class is the resolvers' own, and their room is not known here.
-    return any(each.__name__ == "CredentialsRefused" for each in type(error).__mro__)
+    return OutcomeKind.NEUTRAL if failure in _NEUTRAL else OutcomeKind.FAILURE

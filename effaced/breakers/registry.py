@@ -29,6 +29,7 @@ from effaced.breakers.model import (
 )
 from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, classify
 from effaced.log import get_logger
+from effaced.model import FailureKind
 
 __all__ = ["Admission", "BreakerRegistry", "Look", "Outcome", "Permit"]
 
@@ -73,7 +74,7 @@ class BreakerRegistry(Looking, Steering):
     ) -> None:
         """It went wrong. A status that the policy does not count as failure decides nothing."""
         policy = self.policy(permit.holds[-1].service_name, permit.role)
-        kind = OutcomeKind.FAILURE if status is None else classify(status, exception, policy).kind
+        kind = OutcomeKind.FAILURE if status is None else classify(status, FailureKind.UNKNOWN, policy).kind
         if kind is OutcomeKind.SUCCESS:
             kind = OutcomeKind.FAILURE
         wait = None if retry_after_s is None else timedelta(seconds=retry_after_s)

@@ -20,7 +20,7 @@ from effaced.console.current import by_hand
 from effaced.console.glossary import tell
 from effaced.console.words import label
 from effaced.crypto import Keyring
-from effaced.model import AttemptOutcome
+from effaced.model import AttemptOutcome, CallRole
 from effaced.requests.read import AttemptLine, last_attempts_of
 
 MOST = 300
@@ -107,7 +107,8 @@ def attempt_moment(line: AttemptLine) -> Moment:
         line.error or "",
         f"{line.latency_ms:,} ms",
     ]
-    text = f"Try {line.number} at {line.resolver} {label(line.outcome)}: {', '.join(filter(None, said))}."
+    made = "Read-back" if line.role is CallRole.VERIFY else f"Try {line.number}"
+    text = f"{made} at {line.resolver} {label(line.outcome)}: {', '.join(filter(None, said))}."
     failed = line.outcome in (AttemptOutcome.FAILURE, AttemptOutcome.TIMEOUT)
     return Moment(line.at, text, "warn" if failed else "quiet", "dots", minor=True)
 

@@ -8,7 +8,7 @@ skipped, not waited for; on SQLite writers are serial anyway.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -111,32 +111,31 @@ def claim_crashed_trial(
     return [as_entry(row) for row in session.execute(taking, values)]
 
 
-def has_crashed(session: Session, resolver: str) -> bool:
+def has_crashed(session: Session, resolver: str, operation: OutboxOperation | None = None) -> bool:
     """Whether a lease of this resolver has run out."""
     overdue = select(outbox.c.entry_id).where(
         outbox.c.resolver == resolver, LEASED, outbox.c.gate <= clock.now()
     )
+    if operation is not None:
+        overdue = overdue.where(outbox.c.operation == operation)
     return session.execute(overdue.limit(1)).first() is not None
 
 
-def claim_read_back(session: Session, resolver: str, *, lease: timedelta) -> Entry | None:
-    """Claim one succeeded entry whose read-back is still to be made. Its status stays what it is.
+def keep_returned(session: Session, entries: Collection[Entry], *, lease: timedelta) -> None:
+    """Renew the leases of calls that have returned, and note that they have.
 
-    One at a time, and every claim counts as a crash until it is settled: a read-back that ends its runner
-    is given up in the end, and nobody else pays for it.
+    A lease of such a call that runs out is not a crash, whatever becomes of the process.
     """
     now = clock.now()
-    due = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, outbox.c.verify_due_at <= now)
-    taken = session.execute(
-        update(outbox)
-        .where(_first(due.order_by(outbox.c.verify_due_at), 1))
-        .values(verify_due_at=now + lease, token=outbox.c.token + 1, crashes=outbox.c.crashes + 1)
-        .returning(*COLUMNS)
-    ).first()
-    return as_entry(taken) if taken else None
+    for entry in entries:
+        session.execute(
+            update(outbox)
+            .where(outbox.c.entry_id == entry.entry_id, LEASED, outbox.c.token == entry.token)
+            .values(gate=now + lease, returned_at=now)
+        )
 
 
-def release(session: Session, entries: list[Entry]) -> None:
+def release(session: Session, entries: Collection[Entry]) -> None:
     """Give entries back that were claimed but never called, with their attempt."""
     for entry in entries:
         session.execute(
@@ -146,6 +145,56 @@ def release(session: Session, entries: list[Entry]) -> None:
                 status=OutboxStatus.PENDING, gate=None, attempts=outbox.c.attempts - 1, claimed_alone=False
             )
         )
+
+
+# --- read-backs: their lease is `verify_due_at` while `verifying` is set ---
+
+
+def claim_read_back(
+    session: Session, resolver: str, *, lease: timedelta, crashed: bool = False
+) -> Entry | None:
+    """Claim one succeeded entry whose read-back is still to be made. Its status stays what it is.
+
+    `crashed` claims one whose runner died over it, to be run with nothing else beside it: from then on
+    its crashes count, and at the limit it is given up.
+    """
+    now = clock.now()
+    due = _due_read_backs(resolver, now, crashed=crashed).order_by(outbox.c.verify_due_at)
+    own_crash = case((outbox.c.verifying & outbox.c.claimed_alone, 1), else_=0)
+    taken = session.execute(
+        update(outbox)
+        .where(_first(due, 1))
+        .values(
+            verify_due_at=now + lease,
+            token=outbox.c.token + 1,
+            crashes=outbox.c.crashes + own_crash,
+            verifying=True,
+            claimed_alone=crashed,
+        )
+        .returning(*COLUMNS)
+    ).first()
+    return as_entry(taken) if taken else None
+
+
+def has_crashed_read_back(session: Session, resolver: str) -> bool:
+    """Whether the lease of a read-back has run out."""
+    overdue = _due_read_backs(resolver, clock.now(), crashed=True)
+    return session.execute(overdue.limit(1)).first() is not None
+
+
+def release_read_back(session: Session, entry: Entry, due_at: datetime) -> None:
+    """Give a read-back back that has ended without anybody knowing what it saw."""
+    session.execute(
+        update(outbox)
+        .where(outbox.c.entry_id == entry.entry_id, outbox.c.verifying, outbox.c.token == entry.token)
+        .values(verify_due_at=due_at, verifying=False, claimed_alone=False)
+    )
+
+
+def _due_read_backs(resolver: str, now: datetime, *, crashed: bool) -> Select[*tuple[Any, ...]]:
+    return select(outbox.c.entry_id).where(
+        outbox.c.resolver == resolver, outbox.c.verify_due_at <= now, outbox.c.verifying.is_(crashed)
+    )
 
 
 def _lockable(
@@ -176,17 +225,20 @@ def _due(mine: ColumnElement[bool]) -> ColumnElement[bool]:
 
 
 def _take(which: ColumnElement[bool], *, alone: bool) -> ReturningUpdate[*tuple[Any, ...]]:
-    returned = case((LEASED & outbox.c.claimed_alone.is_(False), 1), else_=0)
-    own_crash = case((LEASED & outbox.c.claimed_alone.is_(True), 1), else_=0)
+    # Only who died alone died of its own call. One that had returned did not die at all.
+    died_alone = LEASED & outbox.c.claimed_alone.is_(True) & outbox.c.returned_at.is_(None)
+    own_crash = case((died_alone, 1), else_=0)
+    given_back = case((LEASED & ~died_alone, 1), else_=0)
     return (
         update(outbox)
         .where(which)
         .values(
             status=IN_FLIGHT,
-            attempts=outbox.c.attempts + 1 - returned,
+            attempts=outbox.c.attempts + 1 - given_back,
             crashes=outbox.c.crashes + own_crash,
             token=outbox.c.token + 1,
             claimed_alone=alone,
+            returned_at=null(),
             gate=bindparam("until", type_=UtcDateTime()),
             last_attempt_at=_NOW,
         )

@@ -29,6 +29,10 @@ class OutboxRow(Base):
     the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one, when
     nothing is left to wait for. `idle_since` is when the last try since then ended; null before the first.
 
+    `claimed_alone` says that nothing else ran in the process of the claim, so that its death counts in
+    `crashes`. `returned_at` is when a call returned whose result could not be written down yet. While
+    `verifying` is set a read-back is under way, and `verify_due_at` is its lease.
+
     `fields` are the names of what a rectification corrects; the values are sealed and go at the end.
     `waits_for` names the resolvers of the same request and operation that have to succeed first, and
     `unblocks` says that others wait for this one.
@@ -71,6 +75,7 @@ class OutboxRow(Base):
     token: Mapped[int] = mapped_column(default=0)
     claimed_alone: Mapped[bool] = mapped_column(default=False)
     crashes: Mapped[int] = mapped_column(default=0)
+    returned_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     gate: Mapped[datetime | None] = mapped_column(UtcDateTime)
     enqueued_at: Mapped[datetime] = mapped_column(UtcDateTime)
     aging_since: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -84,6 +89,7 @@ class OutboxRow(Base):
     verification: Mapped[Verification | None] = mapped_column(Word(Verification))
     verified_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     verify_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    verifying: Mapped[bool] = mapped_column(default=False, server_default=false())
     corrections_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
     fields: Mapped[list[str] | None] = mapped_column(Json)
     waits_for: Mapped[list[str] | None] = mapped_column(Json)

@@ -18,7 +18,7 @@ from effaced.accounts.tables import ApiKey, Officer
 from effaced.days import Day, count_by_day
 from effaced.deadletters.read import holds_up, open_letters_of
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import AttemptOutcome, OutboxStatus, RequestKind, RequestStatus
+from effaced.model import AttemptOutcome, CallRole, OutboxStatus, RequestKind, RequestStatus
 from effaced.outbox.tables import Operation, OutboxRow
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.requests.tables import Approval, Request
@@ -167,6 +167,7 @@ class AttemptLine:
     status_code: int | None
     latency_ms: int
     error: str | None
+    role: CallRole | None
 
 
 def last_attempts_of(session: Session, request_id: UUID, *, limit: int) -> list[AttemptLine]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, and_, case, distinct, func, literal_column, null, select
+from sqlalchemy import ColumnElement, Integer, and_, case, distinct, false, func, literal_column, null, select
 from sqlalchemy.orm import Session
 
 from effaced.model import AttemptOutcome
@@ -54,15 +54,17 @@ def count(session: Session, which: ColumnElement[bool]) -> dict[str, Figures]:
     """Figures by resolver, but for how many different entries and requests these are."""
     found: dict[str, Figures] = defaultdict(Figures)
     for row in session.execute(_ALIKE.where(which)):
-        name, outcome, number, first, status, error, latency, wait, many, latency_ms, wait_ms, last_id = row
+        name, outcome, number, first, looks, status, error, latency, wait, many, *sums = row
+        latency_ms, wait_ms, last_id = sums
         figures = found[name]
         figures.attempts += many
         # A try whose attempt was given back has the number of the next one.
-        figures.retries += many if number > 1 or not first else 0
+        figures.retries += many if not looks and (number > 1 or not first) else 0
         figures.outcomes[outcome.value] += many
         figures.last_id = max(figures.last_id, last_id)
         if outcome is AttemptOutcome.SUCCESS:
-            figures.success_by_attempt[number] += many
+            # A read-back is a call of its own, but not one of the entry's numbered tries.
+            figures.success_by_attempt[number] += 0 if looks else many
         elif outcome is not AttemptOutcome.SCHEDULED:
             figures.failure_by_reason[reason(outcome, status, error)] += many
         if outcome is not AttemptOutcome.CIRCUIT_OPEN:
@@ -89,9 +91,11 @@ def _bucket(value: ColumnElement[int], bounds: tuple[int, ...]) -> ColumnElement
 
 # Built once: putting them together takes longer than the database takes to count a quiet hour.
 _WAIT = case((attempts.c.first, attempts.c.delay_before_ms), else_=null())
+_LOOKS = func.coalesce(attempts.c.role == literal_column("'verify'"), false())
 _KINDS: tuple[ColumnElement[Any], ...] = (
-    attempts.c.resolver, attempts.c.outcome, attempts.c.number, attempts.c.first, attempts.c.status_code,
-    attempts.c.error, _bucket(attempts.c.latency_ms, LATENCY_BOUNDS), _bucket(_WAIT, WAIT_BOUNDS),
+    attempts.c.resolver, attempts.c.outcome, attempts.c.number, attempts.c.first, _LOOKS,
+    attempts.c.status_code, attempts.c.error, _bucket(attempts.c.latency_ms, LATENCY_BOUNDS),
+    _bucket(_WAIT, WAIT_BOUNDS),
 )  # fmt: skip
 _ALIKE = select(
     *_KINDS,

@@ -10,14 +10,15 @@ from sqlalchemy import BigInteger, Index, Integer, String, Table, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from effaced.db import Base, Json, UtcDateTime, Word
-from effaced.model import AttemptOutcome, OutboxOperation, PolicyKind, PolicyScope
+from effaced.model import AttemptOutcome, CallRole, OutboxOperation, PolicyKind, PolicyScope
 
 
 class Attempt(Base):
     """What one try came to. The error is a class name, never a message.
 
     `delay_before_ms` is how long the entry had stood: since its previous try ended or, with the `first` one,
-    since it could be called. `trial` says that a half-open breaker let it through.
+    since it could be called. `trial` says that a half-open breaker let it through. `role` is `verify` for a
+    read-back; null, as in old rows, means the entry's operation.
     """
 
     __tablename__ = "effaced_attempts"
@@ -35,6 +36,7 @@ class Attempt(Base):
     number: Mapped[int]
     resolver: Mapped[str] = mapped_column(String(255))
     operation: Mapped[OutboxOperation] = mapped_column(Word(OutboxOperation))
+    role: Mapped[CallRole | None] = mapped_column(Word(CallRole))
     at: Mapped[datetime] = mapped_column(UtcDateTime)
     outcome: Mapped[AttemptOutcome] = mapped_column(Word(AttemptOutcome))
     status_code: Mapped[int | None]

@@ -1,9 +1,9 @@
-"""What a runner takes next: past pauses, breakers and the rate limit, in short transactions."""
+"""What a run takes next: past pauses, breakers and the rate limit, in short transactions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -15,119 +15,148 @@ from effaced.outbox.entry import Entry
 from effaced.outbox.flow import Booking, Standing, standing
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.gate import Gate
-from effaced.saga.rules import limits_of
+from effaced.saga.rules import RuleBook, limits_of
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What was taken. `alone`: it must fly by itself, or nothing may start until what flies has landed.
+    """What was taken, and how the breakers let it through.
 
-    `wait` is until the rate limit lets something start, `blocked` says that a breaker stands in the way.
+    `needs_floor`: next is an entry whose runner died, to be claimed by a run that has the process to itself.
+    `maybe_made`: it was claimed so, may have been called before, and must not be called twice.
+    `wait` is how long, in seconds, the rate limit lets nothing start.
     """
 
     entries: list[Entry]
     admission: Admission | None = None
-    alone: bool = False
+    needs_floor: bool = False
+    maybe_made: bool = False
     wait: float = 0.0
-    blocked: bool = False
 
 
 class Claims:
     """The claims of one runner."""
 
     def __init__(
-        self, sessions: sessionmaker[Session], registry: ResolverRegistry, gate: Gate, lease: timedelta
+        self,
+        sessions: sessionmaker[Session],
+        registry: ResolverRegistry,
+        gate: Gate,
+        book: RuleBook,
+        lease: timedelta,
     ) -> None:
         self._sessions = sessions
         self._registry = registry
         self._gate = gate
+        self._book = book
         self._lease = lease
 
-    def claim(self, resolver: str, room: int, *, busy: bool) -> Claimed:
-        """The next entries, if the breakers let any through."""
+    def claim(self, resolver: str, room: int, *, alone: bool) -> Claimed:
+        """The next entries, if the breakers let any through; `alone` takes one whose runner died."""
         with self._sessions.begin() as session:
             if admission := self._gate.glance(session, resolver, room):
-                return self._claim_freely(session, resolver, admission, room, busy=busy)
+                return self._claim_freely(session, resolver, admission, room, alone=alone)
         admission = self._gate.admit(resolver, room)
         if admission.trial:
-            return self._claim_trial(resolver, admission, OutboxOperation.ERASE, busy=busy)
+            return self._claim_trial(resolver, admission, OutboxOperation.ERASE, alone=alone)
         if not admission.granted:
             # The trials of erasures may all be under way, and there are others.
             admission = self._gate.admit(resolver, room, BreakerRole.RECTIFY)
             if admission.trial:
-                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY, busy=busy)
-            return Claimed([], blocked=True)
+                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY, alone=alone)
+            return Claimed([])
         with self._sessions.begin() as session:
             room = min(room, admission.granted)
-            return self._claim_freely(session, resolver, admission, room, busy=busy)
+            return self._claim_freely(session, resolver, admission, room, alone=alone)
 
     def _claim_freely(
-        self, session: Session, resolver: str, admission: Admission, room: int, *, busy: bool
+        self, session: Session, resolver: str, admission: Admission, room: int, *, alone: bool
     ) -> Claimed:
-        """One whose runner died comes first, and flies by itself."""
-        lease = self._lease
+        """One whose runner died comes first."""
         now = standing(session, resolver)
         if now.paused:
             return Claimed([])
         booking = self._booking(session, resolver, now)
         if booking and not booking.room:
             return Claimed([], wait=booking.wait)
-        if busy and outbox.has_crashed(session, resolver):
-            return Claimed([], alone=True)  # nothing more until what is flying has landed
-        crashed = [] if busy else outbox.claim_crashed(session, resolver, lease=lease)
-        room = min(room, booking.room) if booking else room
-        entries = crashed or outbox.claim(session, resolver, limit=room, lease=lease)
+        if not alone and outbox.has_crashed(session, resolver):
+            return Claimed([], needs_floor=True)
+        if alone:
+            entries = outbox.claim_crashed(session, resolver, lease=self._lease)
+        else:
+            room = min(room, booking.room) if booking else room
+            entries = outbox.claim(session, resolver, limit=room, lease=self._lease)
         if booking:
             booking.take(len(entries))
-        return Claimed(entries, admission, alone=bool(crashed))
+        return Claimed(entries, admission, maybe_made=alone and self._is_once(session, entries))
 
     def _claim_trial(
-        self, resolver: str, admission: Admission, operation: OutboxOperation, *, busy: bool
+        self, resolver: str, admission: Admission, operation: OutboxOperation, *, alone: bool
     ) -> Claimed:
         """As many as a half-open breaker lets through, to see how they fare."""
         try:
-            entries, alone, paused = self._take_trial(resolver, admission.granted, operation, busy=busy)
+            with self._sessions.begin() as session:
+                claimed, paused = self._take_trial(session, resolver, admission, operation, alone=alone)
         except BaseException:
             self._gate.give_back(admission, admission.granted)
             raise
-        self._gate.give_back(admission, admission.granted - len(entries))
-        if not entries and operation is OutboxOperation.ERASE and not paused:
+        self._gate.give_back(admission, admission.granted - len(claimed.entries))
+        nothing = not claimed.entries and not claimed.needs_floor
+        if nothing and operation is OutboxOperation.ERASE and not paused:
             admission = self._gate.admit(resolver, admission.granted, BreakerRole.RECTIFY)
             if admission.trial:
-                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY, busy=busy)
-        return Claimed(entries, admission, alone=alone, blocked=True)
+                return self._claim_trial(resolver, admission, OutboxOperation.RECTIFY, alone=alone)
+        return claimed
 
     def _take_trial(
-        self, resolver: str, most: int, operation: OutboxOperation, *, busy: bool
-    ) -> tuple[list[Entry], bool, bool]:
-        """Entries for a trial, whether they must fly alone, and whether the resolver is paused."""
-        lease = self._lease
+        self,
+        session: Session,
+        resolver: str,
+        admission: Admission,
+        operation: OutboxOperation,
+        *,
+        alone: bool,
+    ) -> tuple[Claimed, bool]:
+        """Entries for a trial, and whether the resolver is paused."""
+        now = standing(session, resolver)
+        if now.paused:
+            return Claimed([]), True
+        booking = self._booking(session, resolver, now)
+        if booking and not booking.room:
+            return Claimed([], wait=booking.wait), False
+        if alone:
+            entries = outbox.claim_crashed_trial(session, resolver, operation, lease=self._lease)
+        else:
+            room = min(admission.granted, booking.room) if booking else admission.granted
+            entries = outbox.claim_trial(session, resolver, operation, limit=room, lease=self._lease)
+            if not entries and outbox.has_crashed(session, resolver, operation):
+                return Claimed([], needs_floor=True), False
+        if booking:
+            booking.take(len(entries))
+        return Claimed(entries, admission, maybe_made=alone and self._is_once(session, entries)), False
+
+    def _is_once(self, session: Session, entries: list[Entry]) -> bool:
+        # In the claim's own transaction: if nobody can tell, nothing is claimed.
+        if not entries or limits_of(self._registry, entries[0].resolver).idempotent:
+            return False
+        return self._book.in_force(session, entries)[entries[0].entry_id].once
+
+    def claim_read_back(self, resolver: str, *, alone: bool) -> Claimed:
+        """The next succeeded entry whose read-back is due; `alone` takes one whose runner died over it."""
         with self._sessions.begin() as session:
             now = standing(session, resolver)
             if now.paused:
-                return [], False, True
+                return Claimed([])
             booking = self._booking(session, resolver, now)
-            room = min(most, booking.room) if booking else most
-            entries = (
-                outbox.claim_trial(session, resolver, operation, limit=room, lease=lease) if room else []
-            )
-            crashed = []
-            if room and not entries and not busy:
-                crashed = outbox.claim_crashed_trial(session, resolver, operation, lease=lease)
+            if booking and not booking.room:
+                return Claimed([], wait=booking.wait)
+            entry = outbox.claim_read_back(session, resolver, lease=self._lease, crashed=alone)
+            if entry is None:
+                crashed = not alone and outbox.has_crashed_read_back(session, resolver)
+                return Claimed([], needs_floor=crashed)
             if booking:
-                booking.take(len(entries or crashed))
-            return entries or crashed, bool(crashed), False
-
-    def claim_read_back(self, resolver: str) -> Entry | None:
-        with self._sessions.begin() as session:
-            now = standing(session, resolver)
-            booking = None if now.paused else self._booking(session, resolver, now)
-            if now.paused or (booking and not booking.room):
-                return None
-            entry = outbox.claim_read_back(session, resolver, lease=self._lease)
-            if booking and entry:
                 booking.take(1)
-            return entry
+            return Claimed([entry])
 
     def release(self, late: list[Entry], admission: Admission | None) -> None:
         """Give back what is not going to be called."""
@@ -135,6 +164,19 @@ class Claims:
             outbox.release(session, late)
         if admission is not None:
             self._gate.give_back(admission, len(late))
+
+    def release_read_back(self, entry: Entry, due_at: datetime) -> None:
+        """Give back a read-back that was made and could not be written down."""
+        with self._sessions.begin() as session:
+            outbox.release_read_back(session, entry, due_at)
+
+    def keep(self, entries: list[Entry]) -> None:
+        """Renew the leases of entries whose call has returned and could not be written down yet.
+
+        That it returned is written too: if this process ends now, nobody takes that for a crash.
+        """
+        with self._sessions.begin() as session:
+            outbox.keep_returned(session, entries, lease=self._lease)
 
     def _booking(self, session: Session, resolver: str, now: Standing) -> Booking | None:
         rate = now.rate(limits_of(self._registry, resolver).rate_per_second)

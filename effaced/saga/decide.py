@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -16,11 +15,11 @@ from effaced.audit.events import (
     StepSucceeded,
     told,
 )
-from effaced.breakers.model import BreakerOpenError
 from effaced.errors import ResolverError
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,
+    FailureKind,
     OutboxOperation,
     OutboxStatus,
     StepOutcome,
@@ -29,13 +28,13 @@ from effaced.model import (
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     AwaitsPerson,
-    CredentialsRefused,
     Erased,
     Rectified,
     Retained,
     Scheduled,
 )
 from effaced.retries.policy import RETRYABLE
+from effaced.saga.answers import UNKNOWN_ANSWER, CallFailure, word
 from effaced.saga.result import Decision, Result, Rules
 
 # The code of a call that may have been made and must not be made again.
@@ -43,18 +42,9 @@ NOT_IDEMPOTENT = "not_idempotent"
 
 
 def decide(result: Result, rules: Rules, now: datetime) -> Decision:
-    """Succeeded, parked, to be tried again, or abandoned. Never raises, whatever a resolver answered."""
-    try:
-        return _decide(result, rules, now)
-    except (
-        Exception
-    ) as error:  # an answer that can't be written down is the resolver's fault, not the flush's
-        return abandoned(result, class_name(error), "bad_answer")
-
-
-def _decide(result: Result, rules: Rules, now: datetime) -> Decision:
-    if result.error is not None:
-        return _after_error(result, result.error, rules, now)
+    """Succeeded, parked, to be tried again, or abandoned."""
+    if result.failure is not None:
+        return _after_failure(result, result.failure, rules, now)
     match result.answer:
         case AwaitsPerson(by=by):
             return _awaiting(result, by, rules, now)
@@ -67,19 +57,19 @@ def _decide(result: Result, rules: Rules, now: datetime) -> Decision:
         case Scheduled(until=until):
             return parked(result, until, rules, now)
         case Erased(retained=basis):
-            return _succeeded(result, StepOutcome.ERASED, rules, now, None if basis is None else _word(basis))
+            return _succeeded(result, StepOutcome.ERASED, rules, now, basis)
         case AlreadyAbsent() if result.entry.times_parked:
             return _succeeded(result, StepOutcome.VERIFIED_EXPIRY, rules, now)
         case AlreadyAbsent():
             return _succeeded(result, StepOutcome.ALREADY_ABSENT, rules, now)
         case Retained(basis=basis):
-            return _succeeded(result, StepOutcome.RETAINED, rules, now, _word(basis))
+            return _succeeded(result, StepOutcome.RETAINED, rules, now, basis)
         case _:
             return _unknown(result)
 
 
 def _unknown(result: Result) -> Decision:
-    return abandoned(result, ResolverError.__name__, "unknown_answer")
+    return abandoned(result, ResolverError.__name__, UNKNOWN_ANSWER)
 
 
 def _succeeded(
@@ -161,69 +151,79 @@ def _awaiting(result: Result, by: datetime, rules: Rules, now: datetime) -> Deci
     )
 
 
-def _after_error(result: Result, error: BaseException, rules: Rules, now: datetime) -> Decision:
-    entry = result.entry
-    if isinstance(error, ResolverError):
-        return abandoned(result, class_name(error), _word(error.code))
-    if isinstance(error, CredentialsRefused):
-        return _refused(result, error, rules, now)
-    if isinstance(error, BreakerOpenError):
-        return _given_back(result, AttemptOutcome.CIRCUIT_OPEN, error.retry_at, rules, now)
+# A failed trial of these kinds says something about the system, not about the entry.
+_TROUBLE_OF_THE_SYSTEM = (FailureKind.TRANSIENT, FailureKind.RATE_LIMITED)
+
+
+def _after_failure(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
+    entry, policy = result.entry, rules.policy
+    if failure.kind is FailureKind.PERMANENT:
+        return abandoned(result, failure.error, failure.code)
+    if failure.kind is FailureKind.CREDENTIALS:
+        return _refused(result, failure, rules, now)
+    if failure.kind is FailureKind.BREAKER_OPEN:
+        return _given_back(result, failure, failure.retry_at or now + policy.wait(1), rules, now)
     # Where calling twice does harm, a call that may have been made is not made again, trial or not.
-    if result.trial and result.retry_at is not None and not rules.once:
-        outcome = AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE
-        return _given_back(result, outcome, result.retry_at, rules, now)
-    policy = rules.policy
-    if result.status_code in RETRYABLE and result.status_code not in policy.retry_status_codes:
-        return abandoned(result, class_name(error), f"http_{result.status_code}")
+    if result.trial and result.retry_at and not rules.once and failure.kind in _TROUBLE_OF_THE_SYSTEM:
+        return _given_back(result, failure, result.retry_at, rules, now)
+    if failure.status_code in RETRYABLE and failure.status_code not in policy.retry_status_codes:
+        return abandoned(result, failure.error, f"http_{failure.status_code}")
     if rules.once:
-        return abandoned(result, class_name(error), NOT_IDEMPOTENT)
+        return abandoned(result, failure.error, NOT_IDEMPOTENT)
+    if failure.kind is FailureKind.CANCELLED:
+        return _given_back(result, failure, now, rules, now)
     if entry.attempts >= policy.max_attempts:
-        return abandoned(result, class_name(error), "attempts_exhausted")
-    gate = now + max(policy.wait(max(entry.attempts, 1)), result.retry_after or timedelta(0))
+        return abandoned(result, failure.error, "attempts_exhausted")
+    gate = now + max(policy.wait(max(entry.attempts, 1)), failure.retry_after or timedelta(0))
+    if result.retry_at:
+        gate = max(gate, result.retry_at)  # a trial that failed for an unknown reason
     if gate > entry.aging_since + policy.max_age:
-        return abandoned(result, class_name(error), "max_age")
-    return failed(result, class_name(error), gate)
+        return abandoned(result, failure.error, "max_age")
+    return failed(result, failure.error, gate)
 
 
-def _refused(result: Result, error: BaseException, rules: Rules, now: datetime) -> Decision:
+def _refused(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
     """Credentials are refused to everybody alike: one rotated password must not abandon a backlog.
 
     The entry waits where it was, with its attempt, and the resolver is paused until a person resumes it.
     """
     entry = result.entry
     if now > entry.aging_since + rules.policy.max_age:
-        return abandoned(result, class_name(error), "max_age")
+        return abandoned(result, failure.error, "max_age")
     return Decision(
         result,
         OutboxStatus.PENDING,
         AttemptOutcome.FAILURE,
         attempts=max(entry.attempts - 1, 0),
-        last_error=class_name(error),
+        last_error=failure.error,
         times_parked=entry.times_parked,
         pauses=True,
     )
 
 
 def _given_back(
-    result: Result, outcome: AttemptOutcome, retry_at: datetime, rules: Rules, now: datetime
+    result: Result, failure: CallFailure, retry_at: datetime, rules: Rules, now: datetime
 ) -> Decision:
-    """A breaker stood in the way, or the entry served as its trial: it waits, with its attempt.
+    """Not the entry's fault: a breaker was open, it was a trial, or we cancelled. It keeps its attempt.
 
-    Until when, the breaker says; a vendor that is down for days abandons nothing before its age does.
+    A vendor that is down for days abandons nothing before its age does.
     """
-    entry, name = result.entry, class_name(result.error) if result.error else ""
+    entry = result.entry
     if now > entry.aging_since + rules.policy.max_age:
-        return abandoned(result, name, "max_age")
+        return abandoned(result, failure.error, "max_age")
     return Decision(
         result,
         OutboxStatus.PENDING,
-        outcome,
-        gate=max(retry_at, now + (result.retry_after or timedelta(0))),
+        AttemptOutcome.CIRCUIT_OPEN if failure.kind is FailureKind.BREAKER_OPEN else _attempt(failure),
+        gate=max(retry_at, now + (failure.retry_after or timedelta(0))),
         attempts=max(entry.attempts - 1, 0),
-        last_error=name,
+        last_error=failure.error,
         times_parked=entry.times_parked,
     )
+
+
+def _attempt(failure: CallFailure | None) -> AttemptOutcome:
+    return AttemptOutcome.TIMEOUT if failure and failure.timed_out else AttemptOutcome.FAILURE
 
 
 def failed(result: Result, error: str, gate: datetime) -> Decision:
@@ -232,10 +232,10 @@ def failed(result: Result, error: str, gate: datetime) -> Decision:
     return Decision(
         result,
         OutboxStatus.FAILED,
-        AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE,
+        _attempt(result.failure),
         gate=gate,
         attempts=entry.attempts,
-        last_error=_word(error, 255),
+        last_error=word(error, 255),
         times_parked=entry.times_parked,
     )
 
@@ -244,11 +244,11 @@ def abandoned(
     result: Result, error: str, code: str, domain: DeadLetterDomain = DeadLetterDomain.EXTERNAL_CALL
 ) -> Decision:
     """Given up, loudly: an event and a dead letter. `error` is a class name."""
-    entry, name = result.entry, _word(error, 255)
+    entry, name = result.entry, word(error, 255)
     return Decision(
         result,
         OutboxStatus.ABANDONED,
-        AttemptOutcome.TIMEOUT if result.timed_out else AttemptOutcome.FAILURE,
+        _attempt(result.failure),
         attempts=entry.attempts,
         last_error=name,
         code=code,
@@ -260,13 +260,3 @@ def abandoned(
         ),
         failures=(domain,),
     )
-
-
-def class_name(error: BaseException) -> str:
-    """All that is kept of an error: messages quote what people typed."""
-    return _word(type(error).__name__, 255)
-
-
-def _word(text: str, longest: int = 64) -> str:
-    """A machine word as the trail takes it; third parties may have put anything there."""
-    return re.sub(r"[^A-Za-z0-9_.:\-]", "_", str(text))[:longest] or "unnamed"

@@ -12,15 +12,16 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers.model import BreakerOpenError, BreakerRole, resolver_name
-from effaced.breakers.outcomes import Outcome, classify
+from effaced.breakers.outcomes import NEUTRAL, Outcome, OutcomeKind, classify
 from effaced.breakers.registry import Admission, BreakerRegistry
-from effaced.model import OutboxOperation
+from effaced.log import get_logger
+from effaced.model import FailureKind, OutboxOperation
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.saga.call import LookedBack
-from effaced.saga.result import Result
+from effaced.saga.answers import CallFailure
+from effaced.saga.result import ReadBack, Result
 
+_log = get_logger(__name__)
 _ROLES = {OutboxOperation.ERASE: BreakerRole.ERASE, OutboxOperation.RECTIFY: BreakerRole.RECTIFY}
 
 
@@ -55,44 +56,56 @@ class Gate:
         if self._breakers is not None and admission.trial and unused:
             self._breakers.settle(admission, (), unused)
 
-    def denial(self, admission: Admission) -> BreakerOpenError | None:
+    def denial(self, admission: Admission) -> CallFailure | None:
         """A last look before calls that were admitted a while ago, without asking anybody."""
         if self._breakers is None or not admission.holds:
             return None
         look = self._breakers.last_look(admission)
         if look.blocked_until is None:
             return None
-        return BreakerOpenError(
-            admission.holds[-1].service_name,
-            reason=look.reason,
-            retry_at=look.blocked_until,
-            remaining=look.blocked_until - clock.now(),
-        )
+        name = BreakerOpenError.__name__
+        return CallFailure(FailureKind.BREAKER_OPEN, name, code=look.reason, retry_at=look.blocked_until)
 
     def tell(self, results: Sequence[Result]) -> None:
-        """What calls came to. Those that were denied at the last moment were not made."""
-        if self._breakers is None:
-            return
-        together = defaultdict[tuple[Admission, BreakerRole], list[Result]](list)
-        for each in results:
-            if each.admission is not None:
-                together[each.admission, _ROLES[each.entry.operation]].append(each)
-        for (admission, role), alike in together.items():
-            outcomes = [self._outcome(each, role) for each in alike]
-            made = [each for each in outcomes if each is not None]
-            told = admission if admission.role is role else admission._replace(role=role)
-            self._breakers.settle(told, made, len(outcomes) - len(made), trusting=True)
+        """What calls and their read-backs came to. Those that were denied at the last moment were not made.
 
-    def tell_read_back(self, resolver: str, admission: Admission, looked: LookedBack | None) -> None:
-        """What a later read-back came to; None if it was not made."""
+        Never raises: what calls came to must be written down whether or not the breakers could be told.
+        """
         if self._breakers is None:
             return
-        if looked is None:
-            self.give_back(admission, 1)
+        # In this order: what read-backs come to is newer than what the calls before them came to.
+        outcomes = defaultdict[tuple[Admission, BreakerRole], list[Outcome | None]](list)
+        for each in results:
+            if each.admission is None:
+                continue
+            role, look = _ROLES[each.entry.operation], self._outcome_of_look(each)
+            call = self._outcome(each, role)
+            if each.trial:  # call and read-back are one trial
+                outcomes[each.admission, role].append(look if _failed(look) else call)
+                continue
+            outcomes[each.admission, role].append(call)
+            if look is not None:
+                outcomes[each.admission, BreakerRole.VERIFY].append(look)
+        for (admission, role), alike in outcomes.items():
+            made = [each for each in alike if each is not None]
+            told = admission if admission.role is role else admission._replace(role=role)
+            self._settle(told, made, len(alike) - len(made))
+
+    def tell_read_back(self, resolver: str, admission: Admission, look: ReadBack | None) -> None:
+        """What a later read-back came to; None if it was not made."""
+        if self._breakers is None or not admission.granted:
             return
-        policy = self._breakers.policy(resolver_name(resolver), BreakerRole.VERIFY)
-        status = getattr(looked.error, "status_code", None)
-        self._breakers.settle(admission, [classify(status, looked.error, policy)])
+        if look is None:
+            self.give_back(admission, 1)
+        else:
+            self._settle(admission, [self._classify(resolver, BreakerRole.VERIFY, look.failure)], 0)
+
+    def _settle(self, admission: Admission, outcomes: Sequence[Outcome], unused: int) -> None:
+        assert self._breakers is not None
+        try:
+            self._breakers.settle(admission, outcomes, unused, trusting=True)
+        except Exception as error:
+            _log.error("breakers_not_told", outcomes=len(outcomes), error=type(error).__name__)
 
     def retry_at(self, resolver: str) -> datetime | None:
         """When a resolver whose trial has failed may be tried again; None if that is not known."""
@@ -101,12 +114,31 @@ class Gate:
         return self._breakers.last_known(resolver, self._host(resolver)).blocked_until
 
     def _outcome(self, result: Result, role: BreakerRole) -> Outcome | None:
-        assert self._breakers is not None
-        if isinstance(result.error, BreakerOpenError):
+        """None for a call that was not made."""
+        if result.failure is not None and result.failure.kind is FailureKind.BREAKER_OPEN:
             return None
-        policy = self._breakers.policy(resolver_name(result.entry.resolver), role)
-        cached = bool(getattr(result.answer, "cached", False))
-        return classify(result.status_code, result.error, policy, cached)
+        if result.cached:
+            return NEUTRAL
+        return self._classify(result.entry.resolver, role, result.failure, result.status_code)
+
+    def _outcome_of_look(self, result: Result) -> Outcome | None:
+        look = result.read_back
+        if look is None or not look.was_made:
+            return None
+        return self._classify(result.entry.resolver, BreakerRole.VERIFY, look.failure)
+
+    def _classify(
+        self, resolver: str, role: BreakerRole, failure: CallFailure | None, status: int | None = None
+    ) -> Outcome:
+        assert self._breakers is not None
+        policy = self._breakers.policy(resolver_name(resolver), role)
+        if failure is None:
+            return classify(status, None, policy)
+        return classify(failure.status_code, failure.kind, policy, failure.retry_after)
 
     def _host(self, resolver: str) -> str | None:
         return self._registry.get(resolver).host if resolver in self._registry else None
+
+
+def _failed(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.kind is OutcomeKind.FAILURE

@@ -17,15 +17,18 @@ from effaced.deadletters.record import Failure, record_failures, record_recoveri
 from effaced.model import DeadLetterDomain, Verification
 from effaced.outbox.entry import Entry
 from effaced.outbox.tables import OutboxRow
+from effaced.retries.tables import Attempt
+from effaced.saga.result import ReadBack
+from effaced.saga.settle import read_back_attempt
+from effaced.sql import insert_rows
 
 
-def settle_read_back(
-    session: Session, entry: Entry, seen: Verification, *, again_at: datetime | None
-) -> bool:
+def settle_read_back(session: Session, entry: Entry, look: ReadBack, *, again_at: datetime | None) -> bool:
     """Write down what the read-back said. One that could not be made is due again at `again_at`.
 
     With no such moment it is given up, and a person is told.
     """
+    seen = look.seen
     known = seen is not Verification.DUE
     ours = session.execute(
         update(OutboxRow)
@@ -39,12 +42,16 @@ def settle_read_back(
             verify_due_at=None if known else again_at,
             verified_at=clock.now() if known else None,
             crashes=0,
+            claimed_alone=False,
+            verifying=False,
             **({"ref_sealed": None} if seen is Verification.CONFIRMED else {}),
         )
         .returning(OutboxRow.entry_id)
     ).first()
     if ours is None:
         return False
+    if look.was_made:
+        insert_rows(session, Attempt, [read_back_attempt(entry, look)])
     about = {"request_id": entry.request_id, "entry_id": entry.entry_id, "subject": entry.subject}
     if seen is Verification.CONFIRMED:
         append_one(session, ExternallyVerified(resolver=entry.resolver), **about)
@@ -84,6 +91,8 @@ def ask_for_read_back(session: Session, entry_id: object, *, at: datetime | None
             verify_due_at=at or clock.now(),
             last_attempt_at=clock.now(),
             crashes=0,
+            claimed_alone=False,
+            verifying=False,
         )
         .returning(OutboxRow.resolver)
     ).scalar_one_or_none()

@@ -1,35 +1,67 @@
-"""What a call came to, what is decided by, and what was decided: three values, nothing done to them."""
+"""What a call came to, what is decided by, and what was decided: values, nothing done to them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from effaced.audit.events import Event
 from effaced.breakers.registry import Admission
-from effaced.clients import RETRY_AFTER_CAP
-from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus, StepOutcome, Verification
+from effaced.model import (
+    AttemptOutcome,
+    DeadLetterDomain,
+    FailureKind,
+    OutboxStatus,
+    StepOutcome,
+    Verification,
+)
 from effaced.outbox.entry import Entry
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified, Retained
 from effaced.retries.policy import RetryPolicy
+from effaced.saga.answers import CallFailure
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """What a look for the person came to; `due` with the `failure` that kept it from saying anything.
+
+    Without a failure nobody was asked yet.
+    """
+
+    at: datetime
+    seen: Verification = Verification.DUE
+    failure: CallFailure | None = None
+    latency_ms: int = 0
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was our credentials."""
+        return self.failure is not None and self.failure.kind is FailureKind.CREDENTIALS
+
+    @property
+    def was_made(self) -> bool:
+        return self.failure is not None or self.seen is not Verification.DUE
+
+    @property
+    def attempt(self) -> AttemptOutcome:
+        if self.failure is None:
+            return AttemptOutcome.SUCCESS
+        return AttemptOutcome.TIMEOUT if self.failure.timed_out else AttemptOutcome.FAILURE
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call came to. `error` or `answer`; `verification` is the read-back, if there is one.
+    """What a call came to: an `answer` or a `failure`, and the `read_back` after it, if there was one.
 
-    `refused` says that the read-back could not be made because of our credentials. `admission` is how the
-    breakers let the call through, `trial` that a half-open one did, to see how it goes.
+    `admission` is how the breakers let the call through; on trial, `retry_at` is when they admit the next.
     """
 
     entry: Entry
     answer: Answer | Rectified | None = None
-    error: BaseException | None = field(default=None, repr=False)
-    timed_out: bool = False
-    status_code: int | None = None
+    failure: CallFailure | None = None
     latency_ms: int = 0
-    verification: Verification | None = None
-    refused: bool = False
+    cached: bool = False
+    read_back: ReadBack | None = None
     retry_at: datetime | None = None
     admission: Admission | None = field(default=None, repr=False, compare=False)
 
@@ -38,16 +70,24 @@ class Result:
         return self.admission is not None and self.admission.trial
 
     @property
-    def retry_after(self) -> timedelta | None:
-        """How long the system asked to be left alone."""
-        asked = getattr(self.error, "retry_after", None)
-        return min(asked, RETRY_AFTER_CAP) if isinstance(asked, timedelta) else None
+    def status_code(self) -> int | None:
+        said = self.failure or self.answer
+        return said.status_code if said else None
+
+    @property
+    def verification(self) -> Verification | None:
+        return self.read_back.seen if self.read_back else None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the read-back could not be made because of our credentials."""
+        return self.read_back is not None and self.read_back.refused
 
     @property
     def is_plain_success(self) -> bool:
         """Whether it is over, well, and needs no rule to say so."""
         plain = isinstance(self.answer, Erased | AlreadyAbsent | Retained | Rectified)
-        return self.error is None and plain and self.verification is not Verification.DUE
+        return self.failure is None and plain and self.verification is not Verification.DUE
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,14 @@ from effaced.audit.events import ErasureCompleted, told
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.db import is_postgres
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
-from effaced.model import DeadLetterDomain, OutboxStatus, SubjectKey, Verification
+from effaced.model import CallRole, DeadLetterDomain, OutboxStatus, SubjectKey, Verification
 from effaced.outbox.countdown import Completed, count_down
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
-from effaced.saga.result import Decision
+from effaced.saga.result import Decision, ReadBack
 from effaced.sql import among_ids, as_ids, insert_rows
 from effaced.together import Together, run
 
@@ -131,29 +131,54 @@ def _record(decision: Decision, event: Any) -> Record:
 
 
 def _write_attempts(session: Session, live: Sequence[Decision]) -> None:
-    insert_rows(
-        session,
-        Attempt,
-        [
-            {
-                "entry_id": each.entry.entry_id,
-                "request_id": each.entry.request_id,
-                "number": each.entry.attempts,
-                "resolver": each.entry.resolver,
-                "operation": each.entry.operation,
-                "at": each.entry.last_attempt_at,
-                "outcome": each.attempt,
-                "status_code": each.result.status_code,
-                "latency_ms": each.result.latency_ms,
-                "error": each.last_error,
-                "first": each.entry.idle_since is None,
-                "delay_before_ms": _stood(each.entry),
-                "retry_after_s": _whole_seconds(each.result.retry_after),
-                "trial": each.result.trial,
-            }
-            for each in live
-        ],
-    )
+    calls = [
+        {
+            "entry_id": each.entry.entry_id,
+            "request_id": each.entry.request_id,
+            "number": each.entry.attempts,
+            "resolver": each.entry.resolver,
+            "operation": each.entry.operation,
+            "role": CallRole(each.entry.operation.value),
+            "at": each.entry.last_attempt_at,
+            "outcome": each.attempt,
+            "status_code": each.result.status_code,
+            "latency_ms": each.result.latency_ms,
+            "error": each.last_error,
+            "first": each.entry.idle_since is None,
+            "delay_before_ms": _stood(each.entry),
+            "retry_after_s": _whole_seconds(each.result.failure.retry_after if each.result.failure else None),
+            "trial": each.result.trial,
+        }
+        for each in live
+    ]
+    looks = [
+        read_back_attempt(each.entry, each.result.read_back)
+        for each in live
+        if each.result.read_back is not None and each.result.read_back.was_made
+    ]
+    insert_rows(session, Attempt, calls + looks)
+
+
+def read_back_attempt(entry: Entry, look: ReadBack) -> dict[str, Any]:
+    """The row of a read-back: a call like any other, under the number of the try it belongs to."""
+    failure = look.failure
+    return {
+        "entry_id": entry.entry_id,
+        "request_id": entry.request_id,
+        "number": entry.attempts,
+        "resolver": entry.resolver,
+        "operation": entry.operation,
+        "role": CallRole.VERIFY,
+        "at": look.at,
+        "outcome": look.attempt,
+        "status_code": failure.status_code if failure else None,
+        "latency_ms": look.latency_ms,
+        "error": failure.error if failure else None,
+        "first": False,
+        "delay_before_ms": None,
+        "retry_after_s": _whole_seconds(failure.retry_after if failure else None),
+        "trial": False,
+    }
 
 
 def _stood(entry: Entry) -> int | None:
@@ -215,7 +240,7 @@ def _writing(postgres: bool, names: tuple[str, ...], cleared: tuple[str, ...]) -
         .values(
             {name: bindparam(f"new_{name}", type_=outbox.c[name].type) for name in names}
             | dict.fromkeys(cleared, null())
-            | {"claimed_alone": False, "crashes": 0}
+            | {"claimed_alone": False, "crashes": 0, "returned_at": null()}
         )
     )
 

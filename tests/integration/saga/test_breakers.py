@@ -93,7 +93,6 @@ class TestOpen:
             ResolverError("no", code="no_such_thing"),
             Rejected("no", code="http_400", status_code=400),
             CredentialsRefused("no", status_code=401),
-            ValueError("a bug of the resolver"),
         ],
     )
     def test_not_by_what_says_nothing_about_its_health(

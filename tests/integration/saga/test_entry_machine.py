@@ -58,6 +58,7 @@ from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AwaitsPerson, CredentialsRefused, Erased, Rectified, Scheduled
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.retries.tables import Attempt
+from effaced.saga.answers import read_error
 from effaced.saga.decide import decide
 from effaced.saga.facade import Outbox, OutboxEntry
 from effaced.saga.result import Result, Rules
@@ -278,8 +279,11 @@ class EntryLife(RuleBasedStateMachine):
         with self.db.begin() as session:
             row = session.execute(select(*COLUMNS).where(outbox.c.entry_id == claim.entry_id)).one()
             entry = replace(as_entry(row), token=claim.token)
-            failed = isinstance(said, Exception)
-            result = Result(entry, answer=None if failed else said, error=said if failed else None)
+            result = (
+                Result(entry, failure=read_error(said))
+                if isinstance(said, Exception)
+                else Result(entry, said)
+            )
             return bool(settle(session, [decide(result, RULES, self.now())], complete_operations))
 
     # --- people step in ---

@@ -31,9 +31,7 @@ from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import decide
 from effaced.saga.facade import Outbox, OutboxEntry
 from effaced.saga.result import Result, Rules
-from effaced.saga.runner import SagaRunner
 from effaced.saga.settle import settle
-from effaced.saga.tell import Teller
 
 LEASE = timedelta(minutes=5)
 RULES = Rules()
@@ -183,18 +181,17 @@ class TestCrash:
         house.request(("crm", "good"))
         poisoned = house.request(("crm", "poison"))
         take(house)
-        for _ in range(20):
+        for _ in range(4):
             noon.advance(LEASE)
             with house.db.begin() as session:
                 taken = claim_crashed(session, "crm", lease=LEASE)
-            if not taken:
-                break
-            (entry,) = taken
-            if entry.request_id == poisoned and entry.crashes < 3:
-                continue  # this runner is dead now
-            runner = house.runner()
-            result = asyncio.run(runner._call(entry))
-            runner._settle([result], Teller(None))
+            while taken and taken[0].request_id != poisoned:
+                settle_as_erased(house, taken)
+                with house.db.begin() as session:
+                    taken = claim_crashed(session, "crm", lease=LEASE)
+        assert taken[0].crashes == 3  # each time its runner was dead
+        noon.advance(LEASE)
+        house.drain()
         by_request = {entry.request_id: entry for entry in house.entries()}
         assert by_request.pop(poisoned).status is OutboxStatus.ABANDONED
         assert [entry.status for entry in by_request.values()] == [OutboxStatus.SUCCEEDED]
@@ -263,7 +260,9 @@ class TestCrash:
         other.dispose()
 
 
-def test_trouble_with_one_resolver_lets_the_calls_of_another_land(house: House) -> None:
+def test_trouble_with_one_resolver_lets_the_calls_of_another_land(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     called = asyncio.Event()
 
     class Slow(Vendor):
@@ -272,18 +271,20 @@ def test_trouble_with_one_resolver_lets_the_calls_of_another_land(house: House) 
             await asyncio.sleep(0.3)  # in the air while the other resolver's claim fails
             return Erased()
 
-    class Failing(SagaRunner):
-        async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
-            if resolver == "crm":
-                await called.wait()
-                raise ConnectionError
-            return await super().drain(resolver, seconds=seconds)
+    def fails(resolver: str, *args: Any, **options: Any) -> Any:
+        if resolver == "crm":
+            raise ConnectionError("the database is gone")
+        return claim(resolver, *args, **options)
 
     house.vendor("crm", Vendor())
     house.vendor("mail", Slow())
     house.request(("crm", "1"), ("mail", "1"))
+    runner = house.runner()
+    claim = runner._claims.claim
+    monkeypatch.setattr(runner._claims, "claim", fails)
     with pytest.raises(ConnectionError):
-        asyncio.run(house.runner(Failing).run_once())
+        asyncio.run(runner.run_once())
+    assert called.is_set()
     assert {each.resolver: each.status for each in house.entries()} == {
         "crm": OutboxStatus.PENDING,
         "mail": OutboxStatus.SUCCEEDED,

@@ -34,6 +34,7 @@ from effaced.resolvers.protocols import (
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.tables import Attempt
 from effaced.saga.readback import ask_for_read_back, settle_read_back
+from effaced.saga.result import ReadBack
 from effaced.saga.tell import AbandonedSignal
 
 SECRET = "anna.meier@people.example"
@@ -348,16 +349,23 @@ class TestReadBack:
         house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
         house.request(("crm", "c-1"), ("crm", "c-2"))
         house.drain()
-        poison = None
-        for _ in range(5):  # four runners die over the same read-back
+        poison, crashes = None, 0
+        noon.advance(timedelta(minutes=6))
+        with house.db.begin() as session:  # a runner dies over both read-backs
+            for _ in range(2):
+                assert claim_read_back(session, "crm", lease=timedelta(minutes=5)) is not None
+        while poison is None or crashes < 3:  # and others over one of them, by itself
             noon.advance(timedelta(minutes=6))
             with house.db.begin() as session:
-                entry = claim_read_back(session, "crm", lease=timedelta(minutes=5))
+                entry = claim_read_back(session, "crm", lease=timedelta(minutes=5), crashed=True)
             assert entry is not None
             poison = poison or entry.entry_id
-            if entry.entry_id != poison:
+            if entry.entry_id == poison:
+                crashes = entry.crashes
+            else:
                 with house.db.begin() as session:
-                    settle_read_back(session, entry, Verification.CONFIRMED, again_at=None)
+                    settle_read_back(session, entry, GONE, again_at=None)
+        noon.advance(timedelta(minutes=6))
         house.drain()
         noon.advance(timedelta(minutes=6))
         house.drain()
@@ -374,6 +382,9 @@ class TestReadBack:
         house.drain()
         with house.db.read() as session:
             assert due_resolvers(session) == set()
+
+
+GONE = ReadBack(NOON, Verification.CONFIRMED)
 
 
 class Odd(Exception):

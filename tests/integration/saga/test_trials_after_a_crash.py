@@ -17,8 +17,10 @@ from effaced.db import Database
 from effaced.model import OutboxStatus, SubjectRef
 from effaced.outbox.claim import claim
 from effaced.resolvers.protocols import Answer, Erased
+from effaced.retries.policy import RetryPolicy
 from effaced.saga.claims import Claims
 from effaced.saga.gate import Gate
+from effaced.saga.rules import RuleBook
 
 CRM = "resolver:crm"
 LEASE = timedelta(minutes=5)
@@ -71,8 +73,9 @@ def test_those_who_were_on_trial_together_get_their_attempt_back(house: Block, n
     house.vendor("crm", Vendor())
     house.breakers.repository.update_state(CRM, "open")
     house.request(*(("crm", str(number)) for number in range(3)))
-    claims = Claims(house.db.sessions, house.registry, Gate(house.breakers, house.registry), LEASE)
-    assert len(claims.claim("crm", 10, busy=False).entries) == 3  # and their runner dies
+    gate, book = Gate(house.breakers, house.registry), RuleBook(RetryPolicy(), house.registry)
+    claims = Claims(house.db.sessions, house.registry, gate, book, LEASE)
+    assert len(claims.claim("crm", 10, alone=False).entries) == 3  # and their runner dies
     noon.advance(timedelta(hours=1))
     house.run()
     assert {each.number for each in house.attempts()} == {1}

@@ -1,0 +1,382 @@
+"""One resolver's run: claim, call, settle, until nothing of it is due.
+
+Calls overlap; each is settled soon after it returns, together with whatever else has returned by then, so
+that a slow call delays nobody but itself. Database work happens in threads, in short transactions. All
+state lives and ends with the run: whatever goes wrong in it, other resolvers and later runs do not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from effaced import clock
+from effaced.audit.append import SYSTEM
+from effaced.breakers.model import BreakerRole
+from effaced.breakers.registry import Admission
+from effaced.crypto import Keyring
+from effaced.log import get_logger
+from effaced.model import FailureKind, Verification
+from effaced.outbox.entry import Entry
+from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
+from effaced.resolvers.registry import ResolverRegistry
+from effaced.saga.answers import CallFailure, cancelled, overdue, read_error
+from effaced.saga.call import Caller, longest
+from effaced.saga.claims import Claimed
+from effaced.saga.decide import NOT_IDEMPOTENT
+from effaced.saga.floor import FLOOR
+from effaced.saga.readback import settle_read_back
+from effaced.saga.result import ReadBack, Result
+from effaced.saga.rules import limits_of
+from effaced.saga.tell import AbandonedHook, Teller
+from effaced.saga.writer import Ledger, Writer
+
+_log = get_logger(__name__)
+# How long to wait for anything before looking again: for new entries, the rate limit, or the word to stop.
+_LOOK_AGAIN = 0.5
+_LOOK_AT_FLOOR = 0.02
+# How long results wait for others to be settled with them.
+_GATHER = 0.02
+# How long a call that was cancelled, or has used up its time, may take to end before it is left behind.
+_GRACE = 1.0
+
+_CRASH_LOOP = CallFailure(FailureKind.PERMANENT, "CrashLoop", code="crash_loop")
+_MAYBE_MADE = CallFailure(FailureKind.PERMANENT, "MaybeMade", code=NOT_IDEMPOTENT)
+_UNKNOWN_RESOLVER = CallFailure(FailureKind.PERMANENT, "ResolverError", code="unknown_resolver")
+
+
+class StopSignal:
+    """Says to claim nothing more; what is under way is finished. Set, it is set for those made from it."""
+
+    def __init__(self, parent: StopSignal | None = None) -> None:
+        self._parent = parent
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def __bool__(self) -> bool:
+        return self._is_set or bool(self._parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What every run of a runner works with."""
+
+    registry: ResolverRegistry
+    keyring: Keyring
+    ledger: Ledger
+    crash_limit: int
+    batch_size: int
+    hook: AbandonedHook | None
+
+
+class ResolverRun:
+    """The run of one resolver: `run` once, then `settled` and `error` say how it went."""
+
+    def __init__(
+        self, parts: Parts, resolver: str, stop: StopSignal, *, seconds: float | None = None
+    ) -> None:
+        self._parts = parts
+        self._resolver = resolver
+        self._stop = StopSignal(stop)
+        self._until = None if seconds is None else clock.monotonic() + seconds
+        self._limits = limits_of(parts.registry, resolver)
+        self._room = min(self._limits.batch_size or parts.batch_size, self._limits.concurrency)
+        self._teller = Teller(parts.hook)
+        self._writer = Writer(parts.ledger, self._teller)
+        self._caller: Caller | None = None
+        self._connection: AbstractAsyncContextManager[object] | None = None
+        self._broken: CallFailure | None = None  # what keeps every call of this run from being made
+        self._calls: dict[asyncio.Task[Result], _UnderWay] = {}
+        self._needs_floor = False
+        self._has_floor = False
+        self._nothing_due = False
+        self._starts_at = 0.0  # the rate limit lets nothing start before
+        self._read_backs = 0
+        self.error: BaseException | None = None
+
+    @property
+    def settled(self) -> int:
+        return self._writer.settled + self._read_backs
+
+    async def run(self) -> None:
+        """Work until nothing is due, time is up, or the word to stop is given. Raises only if cancelled."""
+        try:
+            await self._connect()
+            await self._pump()
+            await self._verify_later()
+        except asyncio.CancelledError:
+            self._cancel_calls()
+            raise
+        except Exception as error:
+            self.error = error
+        finally:
+            # Whatever ended the run: calls that were made are waited for, each has its time, and settled.
+            await self._finish()
+
+    def _is_over(self) -> bool:
+        return bool(self._stop) or (self._until is not None and clock.monotonic() >= self._until)
+
+    # --- the pump ---
+
+    async def _pump(self) -> None:
+        while True:
+            if not self._calls and not self._writer.is_busy:
+                self._leave_floor()
+            over = self._is_over()
+            if not over:
+                await self._claim()
+            if self._calls:
+                await self._settle_returned()
+            elif self._writer.is_busy:
+                await self._writer.finish()
+            elif over or self._nothing_due:
+                return
+            else:
+                await asyncio.sleep(self._pause())
+
+    async def _claim(self) -> None:
+        """Claim and call as much as there is room for."""
+        room = self._room - len(self._calls)
+        if room <= 0 or self._has_floor or self._writer.is_stuck or clock.monotonic() < self._starts_at:
+            return
+        if not self._enter_floor():
+            return
+        claimed = await self._take(room)
+        self._starts_at = clock.monotonic() + claimed.wait
+        self._nothing_due = not (claimed.entries or claimed.needs_floor or claimed.wait or self._has_floor)
+        self._needs_floor = claimed.needs_floor
+        for entry in await self._release_late(claimed):
+            self._call(entry, claimed)
+
+    async def _take(self, room: int) -> Claimed:
+        """Claim; but if we are cancelled meanwhile, give back what was claimed and will not be called."""
+        claims = self._parts.ledger.claims
+        claiming = asyncio.create_task(
+            asyncio.to_thread(claims.claim, self._resolver, room, alone=self._has_floor)
+        )
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            claimed = await claiming
+            await asyncio.to_thread(claims.release, claimed.entries, claimed.admission)
+            raise
+
+    def _enter_floor(self) -> bool:
+        """Whether calls may be made in this process now: beside others or, after a crash, by themselves."""
+        self._nothing_due = False
+        if not self._needs_floor:
+            return FLOOR.share(self)
+        if self._calls or self._writer.is_busy:
+            return False
+        self._has_floor = FLOOR.take(self)
+        return self._has_floor
+
+    def _leave_floor(self) -> None:
+        if not self._needs_floor or self._has_floor:
+            self._has_floor = False
+            FLOOR.leave(self)
+
+    def _pause(self) -> float:
+        wait = self._starts_at - clock.monotonic()
+        return min(_LOOK_AGAIN, wait) if wait > 0 else _LOOK_AT_FLOOR
+
+    async def _release_late(self, claimed: Claimed) -> list[Entry]:
+        """Give back what could not be finished within its lease, and return the rest."""
+        entries = claimed.entries
+        latest = clock.now() + timedelta(seconds=longest(self._limits))
+        late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
+        if not late:
+            return entries
+        await asyncio.to_thread(self._parts.ledger.claims.release, late, claimed.admission)
+        _log.error("lease_too_short", resolver=self._resolver, released=len(late))
+        self._stop.set()  # the next claim may be no longer
+        return [entry for entry in entries if entry not in late]
+
+    # --- calls ---
+
+    async def _connect(self) -> None:
+        """Open what the resolver keeps open for its calls. If that fails, so does every call."""
+        if self._resolver not in self._parts.registry:
+            self._broken = _UNKNOWN_RESOLVER
+            return
+        registered = self._parts.registry.get(self._resolver)
+        self._caller = Caller(registered, self._parts.keyring)
+        if not isinstance(registered.resolver, AbstractAsyncContextManager):
+            return
+        try:
+            async with asyncio.timeout(self._limits.timeout.total_seconds()):
+                await registered.resolver.__aenter__()
+        except BaseException as error:
+            self._broken = self._caller.failure(error)
+            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+                raise
+            _log.error("resolver_not_opened", resolver=self._resolver, error=self._broken.error)
+        else:
+            self._connection = registered.resolver
+
+    async def _disconnect(self) -> None:
+        if self._connection is None:
+            return
+        try:
+            async with asyncio.timeout(self._limits.timeout.total_seconds()):
+                await self._connection.__aexit__(None, None, None)
+        except BaseException as error:
+            _log.warning("resolver_not_closed", resolver=self._resolver, error=read_error(error).error)
+
+    def _call(self, entry: Entry, claimed: Claimed) -> None:
+        """Begin the call of a claimed entry, or fail it at once where it must not be made."""
+        admission = claimed.admission
+        denial = self._parts.ledger.gate.denial(admission) if admission else None
+        failure = denial or self._broken
+        if entry.crashes >= self._parts.crash_limit:
+            failure = _CRASH_LOOP
+        elif claimed.maybe_made:
+            failure = _MAYBE_MADE
+        call = self._make(entry, admission, failure)
+        late = clock.monotonic() + longest(self._limits) + _GRACE
+        self._calls[asyncio.create_task(call)] = _UnderWay(entry, admission, late)
+
+    async def _make(self, entry: Entry, admission: Admission | None, failure: CallFailure | None) -> Result:
+        if failure is not None or self._caller is None:
+            return Result(entry, failure=failure, admission=admission)
+        gate = self._parts.ledger.gate
+        result = await self._caller.call(entry, lambda: admission is None or gate.denial(admission) is None)
+        return replace(result, admission=admission) if admission else result
+
+    async def _settle_returned(self, *, waiting: float = _LOOK_AGAIN) -> None:
+        """Wait a while for a result, and a moment for more, and have them settled."""
+        done, pending = await asyncio.wait(self._calls, timeout=waiting, return_when=asyncio.FIRST_COMPLETED)
+        if done and pending:
+            more, pending = await asyncio.wait(pending, timeout=_GATHER)
+            done |= more
+        results = [task.result() for task in done]
+        for task in done:
+            del self._calls[task]
+        await self._writer.write(results + self._left_behind())
+        if self._caller is not None and self._caller.fatal is not None:
+            self._stop.set()
+
+    def _left_behind(self) -> list[Result]:
+        """Give up calls that go on although their time is up: a resolver may swallow its cancellation."""
+        now = clock.monotonic()
+        late = [task for task, call in self._calls.items() if call.late_at <= now]
+        results = []
+        for task in late:
+            call = self._calls.pop(task)
+            task.cancel()
+            _log.error("call_left_behind", resolver=self._resolver, entry_id=str(call.entry.entry_id))
+            failure = cancelled() if call.cancelled else overdue()
+            results.append(Result(call.entry, failure=failure, admission=call.admission))
+        return results
+
+    def _cancel_calls(self) -> None:
+        self._stop.set()
+        if self._caller is not None:
+            self._caller.cancelling = True
+        late = clock.monotonic() + _GRACE
+        for task, call in self._calls.items():
+            task.cancel()
+            self._calls[task] = replace(call, late_at=late, cancelled=True)
+
+    async def _finish(self) -> None:
+        try:
+            while self._calls:
+                await self._settle_returned(waiting=min(_LOOK_AGAIN, self._next_late()))
+            await self._writer.finish()
+        except Exception as error:
+            self.error = self.error or error
+        finally:
+            FLOOR.leave(self)
+            await self._disconnect()
+            await self._teller.finish()
+            if self._caller is not None and self._caller.fatal is not None:
+                self.error = self._caller.fatal
+
+    def _next_late(self) -> float:
+        first = min(call.late_at for call in self._calls.values())
+        return max(0.0, first - clock.monotonic()) + 0.001
+
+    # --- read-backs that could not be made with the erasure ---
+
+    async def _verify_later(self) -> None:
+        """Erase again and look again, one by one."""
+        self._needs_floor = False
+        while not self._is_over():
+            if not self._enter_floor():
+                await asyncio.sleep(_LOOK_AT_FLOOR)
+                continue
+            try:
+                if not await self._verify_next(alone=self._has_floor):
+                    return
+            finally:
+                self._leave_floor()
+
+    async def _verify_next(self, *, alone: bool) -> bool:
+        """Make one read-back. False if there is none to make now."""
+        ledger = self._parts.ledger
+        admission = await asyncio.to_thread(ledger.gate.admit, self._resolver, 1, BreakerRole.VERIFY)
+        if not admission.granted:
+            return False
+        look: ReadBack | None = None
+        try:
+            claimed = await asyncio.to_thread(ledger.claims.claim_read_back, self._resolver, alone=alone)
+            self._needs_floor = claimed.needs_floor
+            if not claimed.entries:
+                return claimed.needs_floor or alone
+            (entry,) = claimed.entries
+            poison = entry.crashes >= self._parts.crash_limit
+            if not poison:
+                look = await self._look_again(entry)
+        finally:
+            await asyncio.to_thread(ledger.gate.tell_read_back, self._resolver, admission, look)
+        await asyncio.to_thread(self._write_read_back, entry, look or ReadBack(clock.now()), give_up=poison)
+        return self._caller is None or self._caller.fatal is None
+
+    async def _look_again(self, entry: Entry) -> ReadBack:
+        if self._broken is not None or self._caller is None:
+            return ReadBack(clock.now(), failure=self._broken)
+        task = asyncio.create_task(self._caller.erase_again_and_look(entry))
+        try:
+            await asyncio.wait({task}, timeout=longest(self._limits) + _GRACE)
+        finally:
+            if not task.done():
+                task.cancel()
+        return task.result() if task.done() else ReadBack(clock.now(), failure=overdue())
+
+    def _write_read_back(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
+        give_up = give_up or (look.failure is not None and look.failure.kind is FailureKind.PERMANENT)
+        now, ledger = clock.now(), self._parts.ledger
+        try:
+            with ledger.sessions.begin() as session:
+                again_at = None  # no further try: a person has to look
+                if look.seen is Verification.DUE and not give_up:
+                    policy = ledger.book.in_force(session, [entry])[entry.entry_id].policy
+                    if now <= (entry.last_attempt_at or now) + policy.max_age:
+                        again_at = now + timedelta(seconds=policy.max_backoff_delay)
+                self._read_backs += settle_read_back(session, entry, look, again_at=again_at)
+                if look.refused:
+                    pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
+        except Exception:
+            # Not a crash of the read-back's: it is made again, in a while.
+            ledger.claims.release_read_back(entry, now + timedelta(minutes=1))
+            raise
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    entry: Entry
+    admission: Admission | None
+    late_at: float
+    cancelled: bool = False
+
+
+__all__ = ["Parts", "ResolverRun", "StopSignal"]
