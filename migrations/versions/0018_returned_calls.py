@@ -1,7 +1,7 @@
 """calls that returned but could not be written down; read-backs under way; the role of an attempt
 
 Revision ID: 0018
-Revises: 0010
+Revises: 0017
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0018"
-down_revision = "0010"
+down_revision = "0017"
 
 
 def upgrade() -> None:
