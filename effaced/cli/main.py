@@ -9,6 +9,7 @@ import click
 
 from effaced.cli.groups import LazyGroup
 from effaced.errors import ConfigurationError, EffacedError
+from effaced.private import keep_files_private
 
 COMMANDS = {
     "up": ("up", "Run web, worker and scheduler on this machine, with a private Valkey."),
@@ -78,6 +79,7 @@ def cli(context: click.Context) -> None:
 
 def main() -> None:
     """Run, and turn what effaced refuses into a sentence on stderr. 2: settings; 1: everything else."""
+    keep_files_private()
     try:
         code = cli.main(prog_name="effaced", standalone_mode=False)
     except click.exceptions.Abort:

@@ -23,6 +23,7 @@ from effaced.demo.running import tell_running
 from effaced.demo.vendors import DEMO_TOKEN, VENDORS
 from effaced.errors import Unavailable
 from effaced.ports import free_port, require_free
+from effaced.private import private_file, private_folder, write_private
 from effaced.runtime import Runtime
 from effaced.servers import Valkey
 
@@ -50,7 +51,8 @@ def up(with_demo: bool, port: int, data: Path) -> None:
     folder = (data / "demo" if with_demo else data).resolve()
     if with_demo and folder.exists():
         shutil.rmtree(folder)
-    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
+    private_folder(folder / "logs")
     with ExitStack() as stack:
         supervisor = Supervisor()
         supervisor.stop_on_signals()
@@ -111,9 +113,8 @@ def _environment(folder: Path, redis_url: str, with_demo: bool) -> dict[str, str
 def _kept_key(path: Path) -> str:
     """The key of this folder, made when first asked for and readable by its owner alone."""
     if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(new_key() + "\n")
-    return path.read_text().strip()
+        write_private(path, new_key() + "\n")
+    return private_file(path).read_text().strip()
 
 
 def _spawner(supervisor: Supervisor, folder: Path, environ: dict[str, str]) -> Callable[..., None]:

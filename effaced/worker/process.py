@@ -12,9 +12,11 @@ from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from rq import Queue, Worker
+from rq.job import Job
+from sqlalchemy.exc import SQLAlchemyError
 
 from effaced import doorbell
-from effaced.errors import ConfigurationError, Unavailable
+from effaced.errors import ConfigurationError, SchemaMismatch, Unavailable
 from effaced.log import get_logger
 from effaced.runtime import Runtime
 from effaced.worker import jobs
@@ -27,11 +29,24 @@ _AGAIN_AFTER_S = 1.0
 class DrainWorker(Worker):
     """On the first SIGTERM or SIGINT the running job is told to claim nothing more and to finish."""
 
+    mismatch: SchemaMismatch | None = None
+
     def handle_warm_shutdown_request(self) -> None:
         super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]
         with suppress(ProcessLookupError):
             if self.horse_pid:
                 os.kill(self.horse_pid, signal.SIGTERM)
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Stop after a job that found the schema too new; otherwise jobs would be taken and not done."""
+        super().execute_job(job, queue)
+        try:
+            jobs.require_schema()
+        except SchemaMismatch as error:
+            self.mismatch = error
+            self._stop_requested = True
+        except SQLAlchemyError as error:
+            _log.warning("schema_not_checked", error=type(error).__name__)
 
     def clean_registries(self) -> None:
         """Clean up after workers that died. RQ trips over such a job's remains, and would end with it."""
@@ -90,6 +105,8 @@ def _worked(connection: Redis, *, burst: bool) -> bool:
         # Told to stop, it may have failed in saying so to a Redis that is away.
         return worker is not None and worker._shutdown_requested_date is not None
     _log.info("worker_stopped", name=worker.name)
+    if worker.mismatch:
+        raise worker.mismatch
     # Not `_stop_requested`: RQ sets that only for a worker that was told while it had a job.
     if not burst and worker._shutdown_requested_date is None:
         raise Unavailable("The worker ended without being told to; its log says why.")
