@@ -44,7 +44,7 @@ def _record_levels(connection: Connection) -> None:
     scripts = ScriptDirectory(str(MIGRATIONS)).iterate_revisions(revision, "base")
     wanted = {each.revision: each.module.OLDEST_CODE for each in scripts}
     levels = Base.metadata.tables[SchemaLevel.__tablename__]
-    if wanted == dict(connection.execute(select(levels)).tuples().all()):
+    if wanted == {row.revision: row.oldest_code for row in connection.execute(select(levels))}:
         return  # nothing to write, which a role that only runs could not
     connection.execute(delete(levels))
     connection.execute(

@@ -21,6 +21,7 @@ COMMANDS = {
         "Do everything that is due, once, without Redis: for cron, and for places that have no workers.",
     ),
     "migrate": ("migrate", "Bring the database to the shape this version of effaced needs."),
+    "database": ("database", "The PostgreSQL roles that effaced's processes connect as."),
     "keys": ("migrate", "Keys that seal and recognise personal data."),
     "datamap": (
         "datamap",
@@ -47,7 +48,7 @@ COMMANDS = {
 # These make or bring their own settings.
 _WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}
 # These write nothing that a key would have to open again.
-_WITHOUT_KEYS = {"datamap"}
+_WITHOUT_KEYS = {"database", "datamap"}
 
 
 @click.group(
