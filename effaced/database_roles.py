@@ -201,8 +201,8 @@ _MISSING_SEQUENCES = """
 SELECT quote_ident(s.relname) FROM unnest(CAST(:tables AS text[])) name
 JOIN pg_depend d ON refobjid = to_regclass(quote_ident(name)) AND deptype = 'a'
   AND classid = 'pg_class'::regclass
-JOIN pg_class s ON s.oid = objid AND s.relkind = 'S'
-WHERE NOT has_sequence_privilege(s.oid, 'USAGE') ORDER BY 1
+JOIN pg_class s ON s.oid = objid
+WHERE CASE s.relkind WHEN 'S' THEN NOT has_sequence_privilege(s.oid, 'USAGE') END ORDER BY 1
 """
 _CHANGEABLE = """
 SELECT name FROM unnest(CAST(:tables AS text[])) name

@@ -52,8 +52,8 @@ BEGIN
   END LOOP;
   FOR each IN
     SELECT relname FROM pg_class
-    WHERE relkind = 'r' AND relname LIKE 'effaced\\_%' AND relname NOT IN ('effaced_alembic_version', 'effaced_schema_levels')
-      AND pg_relation_size(oid) > 0
+    WHERE relkind = 'r' AND relname LIKE 'effaced\\_%'
+      AND relname NOT IN ('effaced_alembic_version', 'effaced_schema_levels') AND pg_relation_size(oid) > 0
   LOOP
     EXECUTE format('DELETE FROM %I', each.relname);
   END LOOP;
