@@ -27,8 +27,8 @@ CSP = (
 REQUEST_ID = "X-Request-Id"
 _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _FOREVER = "public, max-age=31536000, immutable"
-# They say how the process is, or are no matter of the database.
-_WITHOUT_DATABASE = {"static", "health.alive", "health.ready"}
+# How the process is has to be told also when it does not work.
+_HEALTH = {"/healthz", "/readyz"}
 _log = get_logger(__name__)
 
 
@@ -92,7 +92,7 @@ def _name_request() -> None:
 
 def _require_schema() -> None:
     """Answer 503, with the reason, once the database has been migrated beyond what this process knows."""
-    if request.endpoint is None or request.endpoint in _WITHOUT_DATABASE:
+    if request.endpoint in (None, "static") or request.path in _HEALTH:
         return
     runtime: Runtime = current_app.extensions["effaced"]
     with suppress(SQLAlchemyError):  # a database that does not answer is told by whoever needs it
