@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
 from uuid import uuid4
@@ -11,6 +12,7 @@ from uuid import uuid4
 import structlog
 from flask import Flask, Response, current_app, g, redirect, request, url_for
 from jinja2 import StrictUndefined
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from effaced import api, clock, console
@@ -25,6 +27,8 @@ CSP = (
 REQUEST_ID = "X-Request-Id"
 _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _FOREVER = "public, max-age=31536000, immutable"
+# How the process is has to be told also when it does not work.
+_HEALTH = {"/healthz", "/readyz"}
 _log = get_logger(__name__)
 
 
@@ -36,6 +40,7 @@ def create_app(runtime: Runtime) -> Flask:
     app.extensions["effaced"] = runtime
     _configure(app, runtime)
     app.before_request(_name_request)
+    app.before_request(_require_schema)
     app.after_request(_protect)
     app.after_request(_report)
     app.add_url_rule("/", "root", _root)
@@ -83,6 +88,15 @@ def _name_request() -> None:
     g.started = clock.monotonic()
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=g.request_id)
+
+
+def _require_schema() -> None:
+    """Answer 503, with the reason, once the database has been migrated beyond what this process knows."""
+    if request.endpoint in (None, "static") or request.path in _HEALTH:
+        return
+    runtime: Runtime = current_app.extensions["effaced"]
+    with suppress(SQLAlchemyError):  # a database that does not answer is told by whoever needs it
+        runtime.require_schema()
 
 
 def _protect(response: Response) -> Response:

@@ -17,8 +17,12 @@ from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
 from effaced.errors import ConfigurationError
+from effaced.private import make_parents, new_private_file
 
 _READ_ONLY = "effaced_read_only"
+# What a table's `info` says of the rights that the run role gets; without it, all four.
+APPEND_ONLY = {"run_rights": ("SELECT", "INSERT")}
+OWNER_WRITES = {"run_rights": ("SELECT",)}
 E = TypeVar("E", bound=enum.StrEnum)
 
 
@@ -89,7 +93,7 @@ class Database:
             url, pool_size=pool_size, lock_timeout_ms=lock_timeout_ms, only_look=only_look
         )
         self.sessions = sessionmaker(self.engine, expire_on_commit=False)
-        self._readers = sessionmaker(
+        self.readers = sessionmaker(
             self.engine.execution_options(**{_READ_ONLY: True}), expire_on_commit=False, autoflush=False
         )
 
@@ -102,7 +106,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session that only looks."""
-        with self._readers() as session:
+        with self.readers() as session:
             yield session
 
     @contextmanager
@@ -178,8 +182,9 @@ def sqlite_file(url: str | URL) -> Path | None:
 
 
 def _sqlite(url: URL, pool_size: int, lock_timeout_ms: int, *, only_look: bool) -> Engine:
-    if (file := sqlite_file(url)) and not only_look:
-        file.parent.mkdir(parents=True, exist_ok=True)
+    file = sqlite_file(url)
+    if file and not only_look:
+        make_parents(file)
     engine = create_engine(
         url,
         pool_size=pool_size,
@@ -188,6 +193,12 @@ def _sqlite(url: URL, pool_size: int, lock_timeout_ms: int, *, only_look: bool) 
         # Writers wait for each other here, so this is longer than PostgreSQL's lock_timeout.
         connect_args={"timeout": max(30.0, lock_timeout_ms / 1000)},
     )
+
+    @event.listens_for(engine, "do_connect")
+    def _make(*_: object) -> None:
+        # -wal, -shm and -journal take the mode of the database's own file.
+        if file and not only_look:
+            new_private_file(file)
 
     @event.listens_for(engine, "connect")
     def _prepare(dbapi_connection: Any, _record: object) -> None:

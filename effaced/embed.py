@@ -31,6 +31,7 @@ from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 from effaced.saga.tell import AbandonedHook
+from effaced.schema_level import SchemaGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,14 @@ class Effaced:
         audit_sink: AuditSink | None = None,
     ) -> None:
         _require_driver(sessions)
-        self._sessions = sessions
+        self._schema = SchemaGuard()
+        # Made like the application's, and watched: the application's own sessions are none of our business.
+        self._sessions = sessionmaker(class_=sessions.class_, **sessions.kw)
+        self._schema.watch(self._sessions)
         self._keyring = Keyring.parse(keys)
         self._datamap = datamap
         self._resolvers = resolvers
-        self.outbox = Outbox(sessions, keyring=self._keyring, audit_sink=audit_sink)
+        self.outbox = Outbox(self._sessions, keyring=self._keyring, audit_sink=audit_sink)
 
     def migrate(self) -> None:
         """Make or update effaced's tables. The application's own are left alone."""
@@ -104,6 +108,7 @@ class Effaced:
         reason: str | None,
     ) -> Taken:
         session.flush()
+        self._schema.require(session.connection())
         try:
             intake = receive(
                 session,

@@ -47,6 +47,10 @@ class Unavailable(EffacedError):
     """Something effaced depends on does not answer; the same call may succeed later."""
 
 
+class SchemaMismatch(Unavailable):
+    """This process's code does not fit the database's schema: it must not read or write there."""
+
+
 class ConfigurationError(EffacedError):
     """A setting or a configuration file is wrong; effaced does not start with it."""
 

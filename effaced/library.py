@@ -8,7 +8,7 @@ from effaced.deadletters.interface import FailedOperationRepository
 from effaced.deadletters.memory import InMemoryFailedOperationRepository
 from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.embed import Effaced, Taken
-from effaced.errors import ConfigurationError, Conflict, EffacedError, Refused, ResolverError
+from effaced.errors import ConfigurationError, Conflict, EffacedError, Refused, ResolverError, SchemaMismatch
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
@@ -71,6 +71,7 @@ __all__ = [
     "SQLFailedOperationRepository",
     "SagaRunner",
     "Scheduled",
+    "SchemaMismatch",
     "SqlStatusCountsSource",
     "StatusCountsSource",
     "SubjectRef",

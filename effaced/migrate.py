@@ -9,13 +9,13 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, insert, inspect, select
 
+from effaced.database_roles import close_tables
 from effaced.db import Base, Database
-from effaced.errors import Unavailable
 from effaced.paths import MIGRATIONS
+from effaced.schema_level import VERSION_TABLE, SchemaLevel
 
-VERSION_TABLE = "effaced_alembic_version"
 _PACKAGE = Path(__file__).parent
 
 
@@ -28,15 +28,28 @@ def downgrade(url: str, revision: str) -> None:
     command.downgrade(_config(url), revision)
 
 
-def require_current(connection: Connection) -> None:
-    """Refuse to work on a database of another shape than this version of effaced knows."""
-    found = MigrationContext.configure(
+def finish(connection: Connection) -> None:
+    """What follows every migration, in its transaction: levels recorded, append-only tables closed."""
+    _record_levels(connection)
+    close_tables(connection, load_tables().metadata)
+
+
+def _record_levels(connection: Connection) -> None:
+    """Write down which code each applied migration tolerates: `OLDEST_CODE` in its file."""
+    if not inspect(connection).has_table(SchemaLevel.__tablename__):
+        return  # downgraded to before there were levels
+    revision = MigrationContext.configure(
         connection, opts={"version_table": VERSION_TABLE}
     ).get_current_revision()
-    wanted = ScriptDirectory(str(MIGRATIONS)).get_current_head()
-    if found != wanted:
-        state = "has no effaced tables yet" if found is None else f"is at revision {found}, not {wanted}"
-        raise Unavailable(f"The database {state}. Run `effaced migrate`.")
+    scripts = ScriptDirectory(str(MIGRATIONS)).iterate_revisions(revision, "base")
+    wanted = {each.revision: each.module.OLDEST_CODE for each in scripts}
+    levels = Base.metadata.tables[SchemaLevel.__tablename__]
+    if wanted == {row.revision: row.oldest_code for row in connection.execute(select(levels))}:
+        return  # nothing to write, which a role that only runs could not
+    connection.execute(delete(levels))
+    connection.execute(
+        insert(levels), [{"revision": each, "oldest_code": oldest} for each, oldest in wanted.items()]
+    )
 
 
 def load_tables() -> type[Base]:

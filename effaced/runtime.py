@@ -27,11 +27,12 @@ from effaced.breakers.telemetry import KEPT, Called
 from effaced.clients import require_time
 from effaced.config import Settings
 from effaced.crypto import Keyring
+from effaced.database_roles import changeable_tables, require_rights
 from effaced.datamap.load import load_map
 from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.datamap.retention import RetentionPlan, plan_retention
-from effaced.db import Database
+from effaced.db import Database, sqlite_file
 from effaced.deadletters import sla
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.deadletters.repository import SQLFailedOperationRepository
@@ -46,6 +47,7 @@ from effaced.notify.tidy import forget_old_messages
 from effaced.notify.write import announce
 from effaced.outbox.absences import ring_for_absences
 from effaced.outbox.due import due_resolvers
+from effaced.private import open_to_others
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
@@ -61,6 +63,7 @@ from effaced.saga.facade import Outbox
 from effaced.saga.forget import LOT, forget_attempts
 from effaced.saga.gate import Gate
 from effaced.saga.runner import SagaRunner
+from effaced.schema_level import SchemaGuard
 
 _log = get_logger(__name__)
 # So that a tidy ends: what it leaves, the next one takes.
@@ -76,6 +79,8 @@ class Runtime:
         self.settings = settings
         self._options = tuple(breaker_overrides)
         self.db = database or Database(settings.database_url)
+        self._schema = SchemaGuard()
+        self._schema.watch(self.db.sessions, self.db.readers)
         self.keyring: Keyring = settings.keyring
 
     @cached_property
@@ -268,10 +273,31 @@ class Runtime:
         return advance_all(self.db, ahead=ahead)
 
     def require_ready(self) -> None:
-        """Refuse to start with a database or a configuration file that does not fit."""
-        with self.db.read() as session:
-            migrate.require_current(session.connection())
+        """Refuse to start with a database, a role or a configuration file that does not fit."""
+        self._require_rights()
+        self.require_schema()
         _ = self.plan, self.registry, self.targets, self.breaker_policies
+
+    def require_schema(self) -> None:
+        """Refuse to work on a schema that this code does not fit. Cheap: it looks every few seconds."""
+        if self._schema.is_due:
+            with self.db.read() as session:
+                session.connection()  # whose transaction checks it
+
+    def _require_rights(self) -> None:
+        metadata = migrate.load_tables().metadata
+        # Not by a session: its first look at the schema may already need a right that is missing.
+        with self.db.engine.connect() as connection:
+            require_rights(connection, metadata)
+            if changeable := changeable_tables(connection, metadata):
+                _log.warning(
+                    "role_may_change_the_trail",
+                    tables=changeable,
+                    see="`effaced database roles`",
+                )
+        file = sqlite_file(self.settings.database_url)
+        if file and open_to_others(file):
+            _log.warning("database_file_open_to_others", file=str(file), see=f"chmod o= {file}*")
 
 
 def _overridden(session: Session) -> dict[str, dict[str, Any]]:

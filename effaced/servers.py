@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from effaced import clock
 from effaced.errors import ConfigurationError, Conflict, Unavailable
+from effaced.private import private_file, private_folder, write_private
 
 # The watcher reads the server's pid and then waits for one more line. An end of file instead means that
 # we died without a word (SIGKILL), so it ends the server and clears up. Unlike a parent-death signal this
@@ -70,7 +71,7 @@ class _Child:
         return self._process is not None and self._process.poll() is None
 
     def spawn(self, command: Sequence[str | Path], *, log: Path, user: _User | None) -> None:
-        with log.open("ab") as output:
+        with private_file(log).open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
@@ -209,7 +210,7 @@ class Postgres(_Server):
         if self._user is not None and not _open_to_everybody(self._install):
             self._install = _copy_install(self._install, folder)
         secret = folder / "password"
-        secret.write_text(self._password)
+        write_private(secret, self._password)
         if self._user is not None:
             os.chown(secret, *self._user)
         command: list[str | Path] = [self._install / "bin" / "initdb", "--pgdata", folder / "data"]
@@ -257,7 +258,7 @@ class Valkey(_Server):
                 raise ConfigurationError(
                     "The folder for Valkey's socket has too long a path; at most 88 bytes are allowed."
                 )
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(directory)
         self._binary = binary
         self._databases = databases
         self._temporary = directory is None
@@ -278,7 +279,7 @@ class Valkey(_Server):
         # Valkey would take the socket's name away from the other one.
         if _answers(self._socket):
             raise Conflict("Another Valkey is running in this folder already.")
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        private_folder(self._folder)
         command: list[str | Path] = [self._binary, "--port", "0", "--unixsocket", self._socket]
         command += ["--unixsocketperm", "600", "--daemonize", "no", "--save", "", "--appendonly", "no"]
         command += ["--databases", str(self._databases)]
@@ -376,6 +377,10 @@ def _copy_install(install: Path, folder: Path) -> Path:
     binaries.mkdir()
     for name in ("initdb", "postgres"):
         shutil.copy2(install / "bin" / name, binaries)
+    # The folder around them is the server's alone; in it, whoever the server runs as must get to them.
+    for each in (copy, *copy.rglob("*")):
+        if each.is_dir():
+            each.chmod(0o755)
     return binaries.parent
 
 

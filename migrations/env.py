@@ -7,7 +7,8 @@ from sqlalchemy import text
 
 from effaced.config import load_settings
 from effaced.db import Database
-from effaced.migrate import VERSION_TABLE, load_tables
+from effaced.migrate import finish, load_tables
+from effaced.schema_level import VERSION_TABLE
 
 LOCK = 0x65666661636564  # "effaced"
 
@@ -42,6 +43,7 @@ def run() -> None:
             )
             with context.begin_transaction():
                 context.run_migrations()
+                finish(connection)
             connection.commit()
             if postgres:
                 connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": LOCK})

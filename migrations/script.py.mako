@@ -11,6 +11,8 @@ from alembic import op
 ${imports if imports else ""}
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
+# The oldest code level that works on the schema this migration makes (CONTRIBUTING, "Changing the database").
+OLDEST_CODE = ${int(up_revision)}
 
 
 def upgrade() -> None:

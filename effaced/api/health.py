@@ -9,12 +9,12 @@ import redis
 from flask import Blueprint, Response, jsonify
 from sqlalchemy.exc import SQLAlchemyError
 
-from effaced import migrate
 from effaced.api.current import current_runtime
 from effaced.api.problems import UNAVAILABLE, ApiProblem
 from effaced.errors import EffacedError, Problem, Unavailable
 from effaced.log import get_logger
 from effaced.runtime import Runtime
+from effaced.schema_level import require_fitting_schema
 
 blueprint = Blueprint("health", __name__)
 _OK = "ok"
@@ -61,7 +61,7 @@ def _check(look: Callable[[], object], trouble: str) -> str:
 
 def _database(runtime: Runtime) -> None:
     with runtime.db.read() as session:
-        migrate.require_current(session.connection())
+        require_fitting_schema(session.connection())
 
 
 def _redis(runtime: Runtime) -> str:

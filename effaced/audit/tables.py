@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, Integer, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, Json, UtcDateTime
+from effaced.db import APPEND_ONLY, Base, Json, UtcDateTime
 
 
 class AuditEvent(Base):
@@ -21,6 +21,7 @@ class AuditEvent(Base):
         Index("ix_effaced_audit_events_type", "type", "id"),
         Index("ix_effaced_audit_events_actor", "actor", "id"),
         Index("ix_effaced_audit_events_subject", "subject_hmac", "id"),
+        {"info": APPEND_ONLY},
     )
 
     id: Mapped[int] = mapped_column(

@@ -14,8 +14,8 @@ from effaced.accounts.scopes import DEFAULT, Scope
 from effaced.accounts.tables import ApiKey
 from effaced.cli.groups import Group
 from effaced.config import Settings
-from effaced.db import Database
 from effaced.errors import NotFound
+from effaced.schema_level import open_database
 
 _ACTOR = "cli"
 
@@ -46,7 +46,7 @@ def apikey() -> None:
 @click.pass_obj
 def new(settings: Settings, name: str, approvals: str, scopes: tuple[str, ...]) -> None:
     """Make a key. It is shown this once: effaced keeps only a hash of it."""
-    with Database(settings.database_url).begin() as session:
+    with open_database(settings.database_url).begin() as session:
         _, token = create_api_key(
             session, name=name, approvals_needed=int(approvals), actor=_ACTOR, scopes=scopes
         )
@@ -60,7 +60,7 @@ def new(settings: Settings, name: str, approvals: str, scopes: tuple[str, ...]) 
 @click.pass_obj
 def list_command(settings: Settings, as_json: bool) -> None:
     """Show all keys, without their secrets."""
-    with Database(settings.database_url).read() as session:
+    with open_database(settings.database_url).read() as session:
         keys = list_api_keys(session)
     if as_json:
         click.echo(json.dumps([_plain(key) for key in keys], indent=2))
@@ -84,7 +84,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
 @click.pass_obj
 def revoke(settings: Settings, key: str) -> None:
     """End a key at once. Requests it has sent go on."""
-    with Database(settings.database_url).begin() as session:
+    with open_database(settings.database_url).begin() as session:
         found = find_api_key(session, key)
         if found is None:
             raise NotFound("No API key has this name or prefix. `effaced apikey list` shows all of them.")

@@ -13,7 +13,7 @@ from effaced.audit.notes import forget_note
 from effaced.audit.read import AuditFilter
 from effaced.cli.groups import Group
 from effaced.config import Settings
-from effaced.db import Database
+from effaced.schema_level import open_database
 
 
 @click.group(cls=Group)
@@ -41,7 +41,7 @@ def export_command(
     output: BinaryIO,
 ) -> None:
     """Write the trail out. The export itself becomes an event of the trail."""
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     chosen = AuditFilter(
         request_id=request_id,
         type=event_type,
@@ -60,7 +60,7 @@ def forget_command(settings: Settings, note_id: UUID) -> None:
 
     The trail stays as it is: it has only the note's id and keyed hash.
     """
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     try:
         with database.begin() as session:
             forget_note(session, note_id, actor="cli")

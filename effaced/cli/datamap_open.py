@@ -14,6 +14,7 @@ from effaced.datamap.model import DataMap
 from effaced.datamap.plan import ErasurePlan, plan_erasure
 from effaced.db import Database, sqlite_file
 from effaced.errors import ConfigurationError, Unavailable
+from effaced.private import new_private_file
 
 map_option = click.option(
     "--map",
@@ -50,6 +51,7 @@ def count(number: int, noun: str) -> str:
 
 def write_out(path: Path, text: str) -> None:
     try:
+        new_private_file(path)  # a draft tells how the database is built
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"--output: {path} can't be written: {error.strerror}.") from None

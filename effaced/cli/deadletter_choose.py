@@ -21,6 +21,7 @@ from effaced.deadletters.sla import thresholds
 from effaced.errors import NotFound
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.requests.read import find_by_ref
+from effaced.schema_level import open_database
 
 F = TypeVar("F", bound=Callable[..., Any])
 ACTOR = "cli"
@@ -103,7 +104,7 @@ def _request(session: Session, name: str | None) -> UUID | None:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Database]:
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     try:
         yield database
     finally:

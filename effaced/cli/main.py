@@ -9,6 +9,7 @@ import click
 
 from effaced.cli.groups import LazyGroup
 from effaced.errors import ConfigurationError, EffacedError
+from effaced.private import keep_files_private
 
 COMMANDS = {
     "up": ("up", "Run web, worker and scheduler on this machine, with a private Valkey."),
@@ -20,6 +21,7 @@ COMMANDS = {
         "Do everything that is due, once, without Redis: for cron, and for places that have no workers.",
     ),
     "migrate": ("migrate", "Bring the database to the shape this version of effaced needs."),
+    "database": ("database", "The PostgreSQL roles that effaced's processes connect as."),
     "keys": ("migrate", "Keys that seal and recognise personal data."),
     "datamap": (
         "datamap",
@@ -46,7 +48,7 @@ COMMANDS = {
 # These make or bring their own settings.
 _WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}
 # These write nothing that a key would have to open again.
-_WITHOUT_KEYS = {"datamap"}
+_WITHOUT_KEYS = {"database", "datamap"}
 
 
 @click.group(
@@ -78,6 +80,7 @@ def cli(context: click.Context) -> None:
 
 def main() -> None:
     """Run, and turn what effaced refuses into a sentence on stderr. 2: settings; 1: everything else."""
+    keep_files_private()
     try:
         code = cli.main(prog_name="effaced", standalone_mode=False)
     except click.exceptions.Abort:

@@ -13,13 +13,13 @@ from rich.text import Text
 from effaced import clock
 from effaced.cli.groups import Group
 from effaced.config import Settings
-from effaced.db import Database
 from effaced.model import DeliveryStatus, NoticeType, new_id
 from effaced.notify.config import Targets
 from effaced.notify.deliver import attempt
 from effaced.notify.read import DeliveryLine, last_deliveries, waiting_counts
 from effaced.notify.target import TEST, Outgoing
 from effaced.runtime import Runtime
+from effaced.schema_level import open_database
 
 _NOBODY = "EFFACED_NOTIFY is not set: nobody is told of anything."
 _COLOURS = {
@@ -78,7 +78,7 @@ def test(context: click.Context, target: str) -> None:
 @click.pass_obj
 def log_command(settings: Settings, limit: int, as_json: bool) -> None:
     """Show the last deliveries, newest first."""
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     with database.read() as session:
         lines = last_deliveries(session, limit=limit)
         waiting = waiting_counts(session)

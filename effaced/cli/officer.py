@@ -22,9 +22,9 @@ from effaced.accounts.tables import Officer
 from effaced.accounts.throttle import forget_tries
 from effaced.cli.groups import Group
 from effaced.config import Settings
-from effaced.db import Database
 from effaced.errors import NotFound
 from effaced.model import Role
+from effaced.schema_level import open_database
 
 _ACTOR = "cli"
 _password_from_stdin = click.option(
@@ -52,7 +52,7 @@ def officer() -> None:
 def add(settings: Settings, email: str, name: str, role: str, password_stdin: bool) -> None:
     """Let somebody in. The password needs at least 12 characters."""
     password = _password(password_stdin)
-    with Database(settings.database_url).begin() as session:
+    with open_database(settings.database_url).begin() as session:
         create_officer(session, email=email, name=name, role=Role(role), password=password, actor=_ACTOR)
     click.echo(f"{email.strip().lower()} can sign in now, as {role}.")
 
@@ -62,7 +62,7 @@ def add(settings: Settings, email: str, name: str, role: str, password_stdin: bo
 @click.pass_obj
 def list_command(settings: Settings, as_json: bool) -> None:
     """Show all officers."""
-    with Database(settings.database_url).read() as session:
+    with open_database(settings.database_url).read() as session:
         officers = list_officers(session)
     if as_json:
         click.echo(json.dumps([_plain(each) for each in officers], indent=2))
@@ -84,7 +84,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
 @click.pass_obj
 def passwd(settings: Settings, email: str, password_stdin: bool) -> None:
     """Give an officer a new password. Ends their open sessions and the wait after many wrong passwords."""
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     with database.read() as session:
         found = _find(session, email)  # before anybody types a password for nothing
     password = _password(password_stdin)
@@ -99,7 +99,7 @@ def passwd(settings: Settings, email: str, password_stdin: bool) -> None:
 @click.pass_obj
 def deactivate(settings: Settings, email: str) -> None:
     """Let somebody in no more. What they did stays in the audit trail."""
-    with Database(settings.database_url).begin() as session:
+    with open_database(settings.database_url).begin() as session:
         deactivate_officer(session, _find(session, email), actor=_ACTOR)
     click.echo("Deactivated; open sessions have ended.")
 

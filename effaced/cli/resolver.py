@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 
 from effaced.cli.groups import Group
 from effaced.config import Settings
-from effaced.db import Database
 from effaced.errors import NotFound
 from effaced.outbox.flow import ALL
 from effaced.requests import steer
@@ -26,6 +25,7 @@ from effaced.resolvers.manual import KIND as MANUAL
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.resolvers.settings import suggest
 from effaced.runtime import Runtime
+from effaced.schema_level import open_database
 
 _COLOURS = {Finding.OK: "green", Finding.UNSURE: "yellow", Finding.PROBLEM: "red"}
 
@@ -41,7 +41,7 @@ def resolver() -> None:
 def list_resolvers(settings: Settings, as_json: bool) -> None:
     """Show every resolver: what it can do, what waits for it, and whether it is paused."""
     registry = load_registry(settings.resolvers)
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     try:
         with database.read() as session:
             found = systems(session, registry, settings.keyring)
@@ -147,7 +147,7 @@ def _table(checked: list[Checked]) -> Table:
 
 @contextmanager
 def _writing(settings: Settings) -> Iterator[Session]:
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     try:
         with database.begin() as session:
             yield session

@@ -29,6 +29,7 @@ from effaced.retries.overrides import undo as undo_change
 from effaced.retries.policy import RETRYABLE, BackoffStrategy, RetryPolicy, check_changes
 from effaced.runtime import Runtime
 from effaced.saga.rules import RuleBook
+from effaced.schema_level import open_database
 from effaced.strict import suggest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -226,7 +227,7 @@ def _target(resolver: str | None) -> Target:
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Database]:
-    database = Database(settings.database_url)
+    database = open_database(settings.database_url)
     try:
         yield database
     finally:

@@ -16,6 +16,7 @@ from types import FrameType
 
 from effaced import clock
 from effaced.log import get_logger
+from effaced.private import private_file
 
 _log = get_logger(__name__)
 _GRACE = 25.0
@@ -37,7 +38,7 @@ class Child:
 
     def start(self) -> None:
         self.started = clock.monotonic()
-        with self.log.open("ab") as output:
+        with private_file(self.log).open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603
                 self.command,
                 env=dict(self.environ),

@@ -25,6 +25,7 @@ from effaced.demo.vendors import DEMO_TOKEN, VENDORS
 from effaced.demo.vendors.server import EVERY_VENDOR
 from effaced.errors import Unavailable
 from effaced.ports import LOOPBACK, address_of, listen
+from effaced.private import private_file, private_folder, write_private
 from effaced.runtime import Runtime
 from effaced.servers import Valkey
 
@@ -94,7 +95,8 @@ def _new_folder(data: Path, with_demo: bool) -> Path:
     folder = (data / "demo" if with_demo else data).resolve()
     if with_demo and folder.exists():
         shutil.rmtree(folder)
-    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
+    private_folder(folder / "logs")
     return folder
 
 
@@ -127,9 +129,8 @@ def _environment(folder: Path, redis_url: str, vendors: Mapping[str, socket]) ->
 def _kept_key(path: Path) -> str:
     """The key of this folder, made when first asked for and readable by its owner alone."""
     if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(new_key() + "\n")
-    return path.read_text().strip()
+        write_private(path, new_key() + "\n")
+    return private_file(path).read_text().strip()
 
 
 def _spawner(supervisor: Supervisor, folder: Path, environ: dict[str, str]) -> Callable[..., None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -89,6 +90,22 @@ def obstacles(connection: Connection) -> dict[str, Obstacles]:
         name: Obstacles(tuple(rules), tuple(publications))
         for name, rules, publications in connection.execute(text(_OBSTACLES))
     }
+
+
+class Place(NamedTuple):
+    """Where a table is: its schema and its whole name, both quoted."""
+
+    schema: str
+    full_name: str
+
+
+def places(connection: Connection) -> dict[str, Place]:
+    """By the names that the map has for tables."""
+    query = text(
+        f"SELECT {NAME_OF_C}, quote_ident(nspname), format('%I.%I', nspname, relname)"
+        f" {_TABLES.replace('pg_class c', 'pg_class c JOIN pg_namespace n ON n.oid = relnamespace')}"
+    )
+    return {name: Place(schema, full_name) for name, schema, full_name in connection.execute(query)}
 
 
 def unknown_schemas(connection: Connection, schemas: Sequence[str]) -> list[str]:

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator
 from sqlalchemy import Connection
 
 from effaced.datamap import catalog_access
-from effaced.datamap.afterwards import after_retention
 from effaced.datamap.catalog_access import Access, Obstacles
-from effaced.datamap.locks import locked_tables
-from effaced.datamap.model import OWN_PREFIX, DataMap, Strategy, TableRule
-from effaced.datamap.order import own_columns, pointers
+from effaced.datamap.model import OWN_PREFIX, DataMap, TableRule
+from effaced.datamap.rights import deletes, locked_by_anybody, pointing, read, written
 from effaced.datamap.schema import LiveSchema
 
 Finding = tuple[int, str]
@@ -23,17 +21,17 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
     if schema.dialect != "postgresql":
         return
     may = catalog_access.access(connection)
-    locked = {name for each in data_map.people for name in locked_tables(data_map.seen_by(each.name))}
+    locked = locked_by_anybody(data_map)
     for name, table in data_map.tables.items():
         if name in may and name in schema.tables:
             for said in (*_hidden(may[name]), *_missing(schema, data_map, table, may[name])):
                 yield table.line, f"{name}: {said}"
             unlocked = may[name].unwritable >= set(schema.tables[name].columns)
-            if unlocked and name in locked and not _written(data_map, table):
+            if unlocked and name in locked and not written(data_map, table):
                 yield table.line, f"{name}: {_UNLOCKED}"
     for name, line in data_map.not_personal.items():
         unreadable = may[name].unreadable if name in may else None
-        if unreadable and (unread := _pointing(schema, data_map, name) & unreadable):
+        if unreadable and (unread := pointing(schema, data_map, name) & unreadable):
             yield line, f"{name}: {_unread(unread)}"
 
 
@@ -44,7 +42,7 @@ def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: Data
     yield from _out_of_sight(connection, data_map)
     found = catalog_access.obstacles(connection)
     for name, table in data_map.tables.items():
-        if name in found and (_deletes(table) or _written(data_map, table)):
+        if name in found and (deletes(table) or written(data_map, table)):
             for said in _otherwise(found[name]):
                 yield table.line, f"{name}: {said}"
 
@@ -90,57 +88,17 @@ def _otherwise(found: Obstacles) -> Iterator[str]:
 def _missing(schema: LiveSchema, data_map: DataMap, table: TableRule, may: Access) -> Iterator[str]:
     if not may.in_schema:
         yield "the role that effaced connects as may not use its schema; GRANT USAGE"
-    if _deletes(table) and not may.deletes:
+    if deletes(table) and not may.deletes:
         yield "the role that effaced connects as may not delete its rows; GRANT DELETE"
     # Most roles may do everything: then nobody need work out what is needed.
-    if may.unwritable and (unwritten := _written(data_map, table) & may.unwritable):
+    if may.unwritable and (unwritten := written(data_map, table) & may.unwritable):
         yield f"the role that effaced connects as may not change {_list(unwritten)}; GRANT UPDATE"
-    if may.unreadable and (unread := _read(schema, data_map, table) & may.unreadable):
+    if may.unreadable and (unread := read(schema, data_map, table) & may.unreadable):
         yield _unread(unread)
 
 
 def _unread(columns: Iterable[str]) -> str:
     return f"the role that effaced connects as may not read {_list(columns)}; GRANT SELECT"
-
-
-def _deletes(table: TableRule) -> bool:
-    """At once, or when a retention has ended."""
-    return not table.stays or not after_retention(table).stays
-
-
-def _written(data_map: DataMap, table: TableRule) -> set[str]:
-    columns = {name for each in (table, after_retention(table)) if each.stays for name in each.changed}
-    columns |= {name for mention in table.mentions for name in mention.columns}
-    return columns | {
-        column for rule in data_map.rectify.values() for name, column in rule.columns if name == table.name
-    }
-
-
-def _read(schema: LiveSchema, data_map: DataMap, table: TableRule) -> set[str]:
-    """What tells whose rows they are, what is in them, and what others are found by."""
-    columns = {name for name, rule in table.columns.items() if rule.strategy is not Strategy.NOT_PERSONAL}
-    columns |= {*own_columns(data_map, table.name), *schema.tables[table.name].primary}
-    for each in data_map.people:
-        if each.table == table.name:
-            columns |= {*each.key, *(rule.column for rule in each.identifiers)}
-            columns |= {column for rule in each.refs for column in rule.columns}
-    for other in data_map.tables.values():
-        links = (*other.links, *(mention.link for mention in other.mentions))
-        columns |= {name for link in links if link.to == table.name for name in link.targets}
-    return columns | _pointing(schema, data_map, table.name)
-
-
-def _pointing(schema: LiveSchema, data_map: DataMap, table: str) -> set[str]:
-    """By what its rows may point at rows that are a person's only while nobody else points at them."""
-    shared = (each.name for each in data_map.tables.values() if any(link.back for link in each.links))
-    return {
-        pointer
-        for name in shared
-        if name in schema.tables
-        for pointing, pairs, _ in pointers(schema, data_map, name)
-        if pointing == table
-        for pointer, _ in pairs
-    }
 
 
 def _list(columns: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from effaced.config import PREFIX
 from effaced.errors import Unavailable
+from effaced.private import write_private
 
 _FILE = "running.json"
 _START = "Start one with `make run` (or `effaced up --demo`) in another terminal"
@@ -29,9 +30,8 @@ class Running:
 def tell_running(folder: Path, console: str, environ: Mapping[str, str]) -> Path:
     """Readable by its owner alone: the demo's key is in it."""
     path = folder / _FILE
-    path.touch(mode=0o600)
     own = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
-    path.write_text(json.dumps({"console": console, "environ": own}))
+    write_private(path, json.dumps({"console": console, "environ": own}))
     return path
 
 

@@ -7,6 +7,7 @@ import gc
 import signal
 
 from effaced import doorbell
+from effaced.errors import SchemaMismatch
 from effaced.log import get_logger
 from effaced.runtime import Runtime
 
@@ -32,6 +33,9 @@ def drain(resolver: str) -> None:
         signal.signal(signal.SIGTERM, lambda *_: runner.stop())
         settled = asyncio.run(runner.drain(resolver, seconds=runtime.settings.drain_seconds))
         more = runtime.due() & {resolver}
+    except SchemaMismatch as error:
+        _log.error("drain_stopped", resolver=resolver, reason=error.message)
+        return
     except Exception as error:  # RQ would keep the traceback, arguments and all, in Redis
         _log.error("drain_failed", resolver=resolver, error=type(error).__name__, exc_info=True)
         return
@@ -48,12 +52,24 @@ def deliver() -> None:
         deliverer = runtime.deliverer()
         signal.signal(signal.SIGTERM, lambda *_: deliverer.stop())
         delivered = asyncio.run(deliverer.run(seconds=runtime.settings.drain_seconds))
+    except SchemaMismatch as error:
+        _log.error("deliver_stopped", reason=error.message)
+        return
     except Exception as error:  # as above
         _log.error("deliver_failed", error=type(error).__name__, exc_info=True)
         return
     finally:
         runtime.db.dispose()
     _log.info("delivered", messages=delivered)
+
+
+def require_schema() -> None:
+    """In the worker process, after a job: SchemaMismatch once there is nothing more that it may do."""
+    if _runtime is not None:
+        try:
+            _runtime.require_schema()
+        finally:
+            _runtime.db.dispose()  # a fork must not inherit a connection
 
 
 def _in_this_fork() -> Runtime:

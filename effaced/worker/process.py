@@ -15,9 +15,10 @@ from rq.exceptions import NoSuchJobError, StopRequested
 from rq.job import Job
 from rq.timeouts import JobTimeoutException
 from rq.worker import WorkerStatus
+from sqlalchemy.exc import SQLAlchemyError
 
 from effaced import doorbell
-from effaced.errors import ConfigurationError
+from effaced.errors import ConfigurationError, SchemaMismatch
 from effaced.log import get_logger
 from effaced.runtime import Runtime
 from effaced.worker import jobs
@@ -65,6 +66,7 @@ class DrainWorker(Worker):
         self.monitor_work_horse(job, self._queue)
         self._state = WorkerStatus.IDLE
         self._queue.forget(job)
+        self._check_schema()
 
     # --- what RQ would keep in Redis ---
 
@@ -94,12 +96,24 @@ class DrainWorker(Worker):
 
     # --- stopping ---
 
+    mismatch: SchemaMismatch | None = None
+
     def handle_warm_shutdown_request(self) -> None:
         """On the first SIGTERM or SIGINT the running job is told to claim nothing more and to finish."""
         super().handle_warm_shutdown_request()  # type: ignore[no-untyped-call]
         with suppress(ProcessLookupError):
             if self.horse_pid:
                 os.kill(self.horse_pid, signal.SIGTERM)
+
+    def _check_schema(self) -> None:
+        """Stop after a job that found the schema too new; otherwise jobs would be taken and not done."""
+        try:
+            jobs.require_schema()
+        except SchemaMismatch as error:
+            self.mismatch = error
+            self._stop_requested = True
+        except SQLAlchemyError as error:
+            _log.warning("schema_not_checked", error=type(error).__name__)
 
 
 def install_bell(runtime: Runtime) -> RqBell | None:
@@ -148,4 +162,6 @@ def _worked(connection: Redis, *, timeout: int, burst: bool) -> bool:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         return worker._shutdown_requested_date is not None
     _log.info("worker_stopped", name=worker.name)
+    if worker.mismatch:
+        raise worker.mismatch
     return True

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 from effaced import clock
+from effaced.errors import SchemaMismatch
 from effaced.log import get_logger
 from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
@@ -70,5 +71,7 @@ class Scheduler:
     def _try(self, what: str, step: Callable[[], object]) -> None:
         try:
             step()
+        except SchemaMismatch:
+            raise  # this process must not go on: `run` ends, with the reason
         except Exception as error:
             _log.error(f"{what}_failed", error=type(error).__name__)

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0001"
 down_revision = None
+OLDEST_CODE = 1
 
 
 JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0002"
 down_revision = "0001"
+OLDEST_CODE = 2
 
 JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 MOMENT = sa.DateTime(timezone=True)

@@ -10,6 +10,7 @@ from alembic import op
 
 revision = "0004"
 down_revision = "0003"
+OLDEST_CODE = 4
 
 
 def upgrade() -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0005"
 down_revision = "0004"
+OLDEST_CODE = 5
 
 JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 MOMENT = sa.DateTime(timezone=True)

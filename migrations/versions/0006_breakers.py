@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0006"
 down_revision = "0005"
+OLDEST_CODE = 6
 
 JSON = sa.JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 MOMENT = sa.DateTime(timezone=True)

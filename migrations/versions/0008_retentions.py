@@ -11,6 +11,7 @@ from alembic import op
 
 revision = "0008"
 down_revision = "0007"
+OLDEST_CODE = 8
 
 MOMENT = sa.DateTime(timezone=True)
 OPEN = {"postgresql_where": sa.text("closed_at IS NULL"), "sqlite_where": sa.text("closed_at IS NULL")}

@@ -11,6 +11,7 @@ from alembic import op
 
 revision = "0010"
 down_revision = "0009"
+OLDEST_CODE = 10
 
 
 def upgrade() -> None:

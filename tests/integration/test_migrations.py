@@ -18,6 +18,7 @@ from effaced.audit.append import append_one
 from effaced.audit.events import RequestRepeated
 from effaced.db import Database
 from effaced.errors import Unavailable
+from effaced.schema_level import require_fitting_schema
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_many_at_once_do_it_once(fresh_postgres_url: str) -> None:
 
 def test_a_database_without_tables_is_refused_with_the_command_to_run(empty: Database) -> None:
     with empty.read() as session, pytest.raises(Unavailable, match="effaced migrate"):
-        migrate.require_current(session.connection())
+        require_fitting_schema(session.connection())
 
 
 class TestTrail:

@@ -34,7 +34,8 @@ def test_rows_and_the_companys_tables_go(used: str, migrated_postgres_shape: str
     assert postgres_rows.empty(used, migrated_postgres_shape)
     database = Database(used)
     with database.read() as session:
-        assert [table.name for table in Base.metadata.sorted_tables if session.query(table).first()] == []
+        full = [table.name for table in Base.metadata.sorted_tables if session.query(table).first()]
+        assert full == ["effaced_schema_levels"]
     database.dispose()
     with psycopg.connect(used) as connection:
         assert connection.execute("SELECT to_regclass('people')").fetchone() == (None,)

@@ -24,6 +24,7 @@ SELECT md5(string_agg(line, ' ' ORDER BY line)) FROM (
   UNION ALL SELECT concat('setting ', setrole, setconfig) FROM pg_db_role_setting
     JOIN pg_database ON pg_database.oid = setdatabase AND datname = current_database()
   UNION ALL SELECT concat('revision ', version_num) FROM effaced_alembic_version
+  UNION ALL SELECT concat('level ', revision, ' ', oldest_code) FROM effaced_schema_levels
 ) AS lines (line)
 """
 # In one go: there are many tables, and a test that only looks should not pay for a talk about each of them.
@@ -51,8 +52,8 @@ BEGIN
   END LOOP;
   FOR each IN
     SELECT relname FROM pg_class
-    WHERE relkind = 'r' AND relname LIKE 'effaced\\_%' AND relname <> 'effaced_alembic_version'
-      AND pg_relation_size(oid) > 0
+    WHERE relkind = 'r' AND relname LIKE 'effaced\\_%'
+      AND relname NOT IN ('effaced_alembic_version', 'effaced_schema_levels') AND pg_relation_size(oid) > 0
   LOOP
     EXECUTE format('DELETE FROM %I', each.relname);
   END LOOP;

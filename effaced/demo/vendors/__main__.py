@@ -13,6 +13,7 @@ import click
 from effaced.demo.company import demo_people, vendor_records
 from effaced.demo.vendors import DEMO_TOKEN, VENDORS, Vendors
 from effaced.errors import EffacedError
+from effaced.private import keep_files_private
 
 
 @click.command("vendors")
@@ -55,6 +56,7 @@ def main(
     expire_after: float,
 ) -> None:
     """Run the demo company's fake vendors on 127.0.0.1. Faults are switched on the page at /."""
+    keep_files_private()
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

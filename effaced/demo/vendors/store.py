@@ -12,6 +12,7 @@ from threading import RLock
 
 from effaced import clock
 from effaced.errors import Refused
+from effaced.private import make_parents, private_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Store:
 
     def __init__(self, path: Path | None = None) -> None:
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_parents(path)
+            private_file(path)
         self._lock = RLock()
         self._db = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
         self._db.executescript(_SCHEMA)

@@ -135,6 +135,24 @@ class TestARole:
         assert company.rows("SELECT * FROM notes") == []
 
 
+def test_a_column_that_a_retention_is_counted_from_must_be_readable_though_it_is_not_personal(company):
+    company.run(
+        "CREATE TABLE bills (person integer REFERENCES people, day date)",
+        ALL,
+        "REVOKE SELECT ON bills FROM clerk",
+        "GRANT SELECT (person) ON bills TO clerk",
+        "SET LOCAL ROLE clerk",
+    )
+    bills = """
+      bills:
+        link: {to: people, on: {person: id}}
+        columns: {person: {retain: {basis: tax law, until: day + 10 years}}, day: not_personal}
+    not_personal: ["""
+    found = problems(company, MAP.replace("\n    not_personal: [", bills))
+    company.run("RESET ROLE")
+    assert found == ["bills: the role that effaced connects as may not read day; GRANT SELECT"]
+
+
 def test_a_rule_that_does_something_else_is_refused(company):
     company.run("CREATE RULE keep AS ON DELETE TO notes DO INSTEAD NOTHING")
     assert problems(company) == [
