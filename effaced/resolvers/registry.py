@@ -13,6 +13,7 @@ from effaced.resolvers.protocols import (
     Limits,
     RectifyingResolver,
     Resolver,
+    ResumingResolver,
     RetentionOnlyResolver,
     VerifyingResolver,
 )
@@ -42,11 +43,13 @@ class Registered:
     retention_only: bool = field(init=False)
     verifies: bool = field(init=False)
     rectifies: bool = field(init=False)
+    resumes: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "retention_only", isinstance(self.resolver, RetentionOnlyResolver))
         object.__setattr__(self, "verifies", isinstance(self.resolver, VerifyingResolver))
         object.__setattr__(self, "rectifies", isinstance(self.resolver, RectifyingResolver))
+        object.__setattr__(self, "resumes", isinstance(self.resolver, ResumingResolver))
 
 
 class ResolverRegistry:

@@ -23,6 +23,7 @@ from effaced.resolvers.protocols import (
     Rectified,
     RectifyingResolver,
     Resolver,
+    ResumingResolver,
     RetentionOnlyResolver,
     VerifyingResolver,
 )
@@ -127,6 +128,8 @@ async def _erase(registered: Registered, entry: Entry, ref: SubjectRef) -> Answe
     resolver = registered.resolver
     if registered.retention_only:
         return await cast(RetentionOnlyResolver, resolver).schedule_erasure(ref, key=entry.entry_id)
+    if registered.resumes and entry.times_parked:
+        return await cast(ResumingResolver, resolver).resume_erasure(ref, key=entry.entry_id)
     return await cast(Resolver, resolver).erase_subject(ref, key=entry.entry_id)
 
 

@@ -117,7 +117,7 @@ class ResolverConformance(Hooks):
         answer = calls.erase(ref, key)
         if isinstance(answer, Scheduled):
             self.pass_horizon(ref, answer.until)
-            answer = calls.erase(ref, key)
+            answer = calls.resume(ref, key)
         return answer
 
     # --- what it can do ---
