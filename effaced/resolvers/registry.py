@@ -26,7 +26,8 @@ class Registered:
     `kind` is the word of resolvers.yaml that made it. `canary` is a reference that must always exist
     in the system; `effaced resolver check` looks for it. `after` names the resolvers that have to succeed
     before this one is called. `fields` are the categories of data the system holds; None means any. `host` is
-    whom it calls, if that is one: systems on one host share its breaker.
+    whom it calls, if that is one: systems on one host share its breaker. `configuration` is a digest of
+    everything that decides which calls are made and what their answers mean; it may be made of secrets.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Registered:
     after: tuple[str, ...] = ()
     fields: frozenset[str] | None = None
     host: str | None = None
+    configuration: str = field(default="", repr=False)
 
     # What the resolver can do, looked at once: asking a protocol costs more than many a call.
     retention_only: bool = field(init=False)
