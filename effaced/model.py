@@ -73,6 +73,34 @@ class Verification(StrEnum):
     ATTESTED = "attested"
 
 
+class ReadBackProof(StrEnum):
+    """Whether a system's read-back was seen to tell a person who is there from one who is not."""
+
+    PROVEN = "proven"
+    UNPROVEN = "unproven"
+    FAILED = "failed"
+
+
+class CheckReason(StrEnum):
+    """Why a check of a read-back ended as it did. The last two stand in no check: they are derived."""
+
+    CANARY_SEEN = "canary_seen"
+    CANARY_ERASED = "canary_erased"
+    CANARY_NOT_ERASED_YET = "canary_not_erased_yet"
+    NO_READ_BACK = "no_read_back"
+    NO_CANARY = "no_canary"
+    INVENTED_REFUSED = "invented_refused"
+    MISFIT = "misfit"
+    CANARY_ABSENT = "canary_absent"
+    CANARY_UNANSWERED = "canary_unanswered"
+    INVENTED_PRESENT = "invented_present"
+    INVENTED_UNANSWERED = "invented_unanswered"
+    ERASE_FAILED = "erase_failed"
+    STILL_PRESENT = "still_present"
+    NEVER_CHECKED = "never_checked"
+    CONFIGURATION_CHANGED = "configuration_changed"
+
+
 class AttemptOutcome(StrEnum):
     """What one try at an external call came to."""
 

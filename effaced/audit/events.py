@@ -15,11 +15,13 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from effaced.model import (
+    CheckReason,
     DeadLetterDomain,
     DeadLetterStatus,
     OutboxOperation,
     PolicyKind,
     PolicyScope,
+    ReadBackProof,
     RequestKind,
     Role,
     StepOutcome,
@@ -407,6 +409,19 @@ class AbsenceSpiked(Event):
     answers: int
     absent_before: int
     answers_before: int
+
+
+class ResolverChecked(Event):
+    """Somebody checked whether a system's read-back tells who is there; told when the result changes.
+
+    `canary_erased`: the check was allowed to erase the canary, and told the system to.
+    """
+
+    type = "RESOLVER_CHECKED"
+    resolver: Name
+    proof: ReadBackProof
+    reason: CheckReason
+    canary_erased: bool = False
 
 
 class PolicyField(Payload):

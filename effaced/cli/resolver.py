@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,20 +13,15 @@ from rich.text import Text
 from sqlalchemy.orm import Session
 
 from effaced.cli.groups import Group
+from effaced.cli.resolver_check import PROOF_COLOURS, check, refuse_unknown
 from effaced.config import Settings
-from effaced.errors import NotFound
 from effaced.outbox.flow import ALL
 from effaced.requests import steer
 from effaced.requests.systems import Paused, System, all_paused, systems
-from effaced.resolvers.check import Checked, Finding, check_all
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.manual import KIND as MANUAL
-from effaced.resolvers.registry import Registered, ResolverRegistry
-from effaced.resolvers.settings import suggest
-from effaced.runtime import Runtime
+from effaced.resolvers.registry import Registered
 from effaced.schema_level import open_database
-
-_COLOURS = {Finding.OK: "green", Finding.UNSURE: "yellow", Finding.PROBLEM: "red"}
 
 
 @click.group("resolver", cls=Group)
@@ -56,12 +50,13 @@ def list_resolvers(settings: Settings, as_json: bool) -> None:
     if not found:
         click.echo(f"No resolvers in {settings.resolvers}: erasures end with the company's own database.")
         return
-    table = Table("name", "kind", "can", "waiting", "in flight", "parked", "abandoned", "paused")
+    table = Table("name", "kind", "can", "read-back", "waiting", "in flight", "parked", "abandoned", "paused")
     for each in found:
         numbers = [str(number) for number in (each.waiting, each.in_flight, each.parked, each.abandoned)]
         # Text, not markup: square brackets in a reason are just that.
         paused = Text(_pause(each.paused) if each.paused else "-", style="yellow" if each.paused else "")
-        table.add_row(Text(each.name), each.kind, _abilities(each.registered), *numbers, paused)
+        abilities = _abilities(each.registered)
+        table.add_row(Text(each.name), each.kind, abilities, _read_back(each), *numbers, paused)
     Console().print(table)
 
 
@@ -98,51 +93,7 @@ def resume_resolver(settings: Settings, name: str | None, everything: bool, reas
     click.echo("Resumed.")
 
 
-@resolver.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.pass_context
-def check(ctx: click.Context, names: tuple[str, ...]) -> None:
-    """Ask each system for its canary, which must be there, and for nobody. Deletes nothing.
-
-    Exits with 1 if there is a problem.
-    """
-    settings: Settings = ctx.obj
-    registry = _as_the_workers_load_it(settings)
-    _refuse_unknown(registry, names)
-    if not len(registry):
-        click.echo(f"No resolvers in {settings.resolvers}, so there is nothing to check.")
-        return
-    checked = asyncio.run(check_all(registry, names))
-    Console().print(_table(checked))
-    if any(each.finding is Finding.PROBLEM for each in checked):
-        ctx.exit(1)
-
-
-def _as_the_workers_load_it(settings: Settings) -> ResolverRegistry:
-    """With the data map's references and the lease in mind, so that what passes here also starts."""
-    if not settings.datamap.exists():
-        return load_registry(settings.resolvers, keyring=settings.keyring)
-    runtime = Runtime(settings)
-    try:
-        return runtime.registry
-    finally:
-        runtime.db.dispose()
-
-
-def _refuse_unknown(registry: ResolverRegistry, names: tuple[str, ...]) -> None:
-    known = [each.name for each in registry]
-    for name in names:
-        if name not in known:
-            raise NotFound(f"No resolver is named '{name}'{suggest(name, known)}")
-
-
-def _table(checked: list[Checked]) -> Table:
-    table = Table("resolver", "result", "what was found")
-    for each in checked:
-        # Text, not markup: square brackets in a sentence are just that.
-        result = Text(each.finding, style=_COLOURS[each.finding])
-        table.add_row(Text(each.name), result, Text(each.sentence))
-    return table
+resolver.add_command(check)
 
 
 @contextmanager
@@ -162,7 +113,7 @@ def _chosen(settings: Settings, name: str | None, everything: bool, *, known: bo
     if name is None:
         return ALL
     if known:
-        _refuse_unknown(load_registry(settings.resolvers), (name,))
+        refuse_unknown(load_registry(settings.resolvers), (name,))
     return name
 
 
@@ -170,6 +121,12 @@ def _pause(paused: Paused) -> str:
     until = f", until {paused.until:%Y-%m-%d %H:%M} UTC" if paused.until else ""
     why = paused.reason or paused.code.replace("_", " ")
     return f"since {paused.since:%Y-%m-%d %H:%M} UTC{until}, by {paused.by}: {why}"
+
+
+def _read_back(each: System) -> Text:
+    if each.read_back is None:
+        return Text("-")
+    return Text(each.read_back.proof, style=PROOF_COLOURS[each.read_back.proof])
 
 
 def _plain(each: System, everything: Paused | None) -> dict[str, object]:
@@ -180,6 +137,12 @@ def _plain(each: System, everything: Paused | None) -> dict[str, object]:
         "kind": each.kind,
         "reference": each.registered.ref if each.registered else None,
         "can": _abilities(each.registered).split(", ") if each.registered else [],
+        "read_back": each.read_back
+        and {
+            "proof": each.read_back.proof,
+            "reason": each.read_back.reason,
+            "checked_at": each.read_back.checked_at.isoformat() if each.read_back.checked_at else None,
+        },
         "after": list(each.registered.after) if each.registered else [],
         "timeout_seconds": limits.timeout.total_seconds() if limits else None,
         "concurrency": limits.concurrency if limits else None,

@@ -16,7 +16,6 @@ from effaced.console.htmx import go_to, instead, render, say, wants_fragment
 from effaced.console.request_view import view_of
 from effaced.errors import Conflict, Refused
 from effaced.model import RequestStatus
-from effaced.outbox.flow import pauses
 from effaced.outbox.read import find_entry
 from effaced.requests.attest import Revealed, attest, reveal
 from effaced.requests.read import find_by_ref
@@ -118,4 +117,4 @@ def _find(session: Session, ref: str, entry_id: UUID) -> tuple[Request, CallView
     entry = find_entry(session, entry_id)
     if request is None or entry is None or entry.request_id != request.id:
         abort(404)
-    return request, call_views([entry], pauses(session))[0]
+    return request, call_views(session, [entry])[0]

@@ -9,10 +9,12 @@ from typing import Any
 
 from effaced.console.words import label
 from effaced.model import (
+    CheckReason,
     DeadLetterDomain,
     DeadLetterStatus,
     OutboxOperation,
     PolicyKind,
+    ReadBackProof,
     RequestKind,
     Role,
     StepOutcome,
@@ -103,6 +105,15 @@ def _paused(payload: Payload, moment: Moment) -> str:
     how = _PAUSES.get(payload["code"], f"was paused ({payload['code']})")
     until = f" Until {moment(datetime.fromisoformat(payload['until']))}." if payload.get("until") else ""
     return f"{_everything(payload)} {how}. Nothing more is called; what waits loses no tries.{until}"
+
+
+def _checked(payload: Payload) -> str:
+    result = {
+        ReadBackProof.PROVEN: "is proven",
+        ReadBackProof.UNPROVEN: "is unproven",
+        ReadBackProof.FAILED: "failed its check",
+    }[ReadBackProof(payload["proof"])]
+    return f"The read-back of {payload['resolver']} {result}: {label(CheckReason(payload['reason']))}."
 
 
 def _policy(payload: Payload) -> str:
@@ -272,6 +283,7 @@ GLOSSARY: dict[str, Sentence] = {
             f"{p['resolver']} suddenly knew nobody: {p['absent']:,} of {p['answers']:,} were not there."
         ),
     ),
+    "RESOLVER_CHECKED": Sentence("info", "eye", lambda p, _m: _checked(p)),
     "ERASURE_READ_BACK_ATTESTED": Sentence(
         "good", "user", lambda p, _m: f"Somebody has seen that the data at {p['resolver']} is gone."
     ),

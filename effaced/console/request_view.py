@@ -19,7 +19,6 @@ from effaced.console.timeline import Timeline, timeline
 from effaced.console.words import Station
 from effaced.deadletters.read import DeadLetterLine, open_letters_of
 from effaced.model import DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus, Verification
-from effaced.outbox.flow import pauses
 from effaced.outbox.read import EntryLine, entries_of
 from effaced.requests.progress import Progress, progress_of
 from effaced.requests.read import RequestLine, approvals_of, duplicates_of, line_of
@@ -99,7 +98,7 @@ def view_of(
     session: Session, request: Request, officer: SignedIn, *, with_plan: bool, with_samples: bool = False
 ) -> RequestView:
     entries = tuple(entries_of(session, request.id))
-    calls = call_views(entries, pauses(session))
+    calls = call_views(session, entries)
     letters = tuple(open_letters_of(session, [request.id], runtime().letter_sla))
     story = timeline(session, runtime().keyring, runtime().settings.zone, request.id)
     given = approvals_of(session, request.id)

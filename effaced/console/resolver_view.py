@@ -63,6 +63,7 @@ class SystemView:
             [each and each.since for each in (known.paused, self.everything)],
             self.away,
             (known.waiting, known.in_flight, known.parked, known.abandoned),
+            known.read_back and (known.read_back.proof, known.read_back.reason),
         )
         return sha256(repr(told).encode()).hexdigest()[:16]
 

@@ -25,6 +25,8 @@ from effaced.model import Correction, RequestKind, Role
 from effaced.requests import steer
 from effaced.requests.approve import approve_and_execute
 from effaced.requests.intake import receive
+from effaced.resolvers.check import check_all
+from effaced.resolvers.read_backs import record_check
 from effaced.runtime import Runtime
 
 PEOPLE = 300
@@ -120,6 +122,8 @@ class Demo:
                 step()
         with clock.pretend(now - timedelta(hours=3)):
             self._pause(team[1])
+        progress("checking the read-back of each vendor")
+        self._check_read_backs()
         return Loaded(PEOPLE, len(SCENES), token)
 
     def _steps(
@@ -155,6 +159,14 @@ class Demo:
 
     def _look_again(self) -> None:
         asyncio.run(self._runtime.runner().run_once())
+
+    def _check_read_backs(self) -> None:
+        """As `effaced resolver check` does, with the canaries of resolvers.yaml."""
+        registry = self._runtime.registry
+        checked = asyncio.run(check_all(registry))
+        with self._runtime.db.begin() as session:
+            for each in checked:
+                record_check(session, self._runtime.keyring, registry.get(each.name), each, actor="cli")
 
     def _pause(self, officer: Officer) -> None:
         """The one system whose rest costs a visitor nothing."""

@@ -19,6 +19,7 @@ from effaced.outbox.absences import Alarm, raised
 from effaced.outbox.due import counts_by_resolver
 from effaced.outbox.flow import ALL, Pause, pauses
 from effaced.resolvers.manual import KIND as MANUAL
+from effaced.resolvers.read_backs import ReadBack, read_backs
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
 _OPEN = (OutboxStatus.PENDING, OutboxStatus.FAILED, OutboxStatus.IN_FLIGHT, OutboxStatus.SCHEDULED)
@@ -38,7 +39,10 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One resolver. `registered` is None for one that is no longer configured and still has entries."""
+    """One resolver. `registered` is None for one that is no longer configured and still has entries.
+
+    `read_back` is None for one that has none.
+    """
 
     name: str
     registered: Registered | None
@@ -48,6 +52,7 @@ class System:
     abandoned: int
     paused: Paused | None
     absences: Alarm | None = None
+    read_back: ReadBack | None = None
 
     @property
     def kind(self) -> str:
@@ -63,7 +68,7 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
     counts = Counter(counts_by_resolver(session, _OPEN))
     letters = count_by_resolver(session, DeadLetterFilter())
     paused, alarms = all_paused(session, keyring), raised(session)
-    configured = {each.name: each for each in registry}
+    configured, proofs = {each.name: each for each in registry}, read_backs(session, registry, keyring)
     others = {name for name, _ in counts} | letters.keys() | paused.keys() - {ALL}
     return [
         System(
@@ -75,6 +80,7 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
             abandoned=letters.get(name, 0),
             paused=paused.get(name),
             absences=alarms.get(name),
+            read_back=proofs.get(name),
         )
         for name in [*configured, *sorted(others - configured.keys())]
     ]

@@ -1,117 +1,201 @@
-"""Trying a configuration out without deleting anything.
+"""Checking a resolver: does its read-back tell a person who is there from one who is not?
 
-A system that can be looked at as a whole is: what does not fit is told, all of it.
 A mistyped path answers 404 to everybody, and where 404 is declared to mean "gone" it would certify
-everybody as erased. So the read-back is asked for somebody who must be there and for nobody.
+everybody as erased. So the read-back has to see a canary, a test person known to be there, as present, and
+an invented reference as absent. Only a check that may erase the canary shows that an erasure is seen too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
-from collections.abc import Iterable
+import string
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Any, TypeVar, cast
+from uuid import UUID, uuid4
 
 from effaced.errors import ResolverError
-from effaced.model import SubjectRef, new_id
+from effaced.model import CheckReason, ReadBackProof, SubjectRef, new_id
 from effaced.resolvers import sql
 from effaced.resolvers.protocols import (
+    AlreadyAbsent,
     CredentialsRefused,
+    Erased,
     InspectingResolver,
+    Resolver,
     TransientFailure,
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
-
-class Finding(StrEnum):
-    """How a check came out. `unsure` is no failure: something could not be looked at."""
-
-    OK = "ok"
-    UNSURE = "unsure"
-    PROBLEM = "problem"
+T = TypeVar("T")
+_PROOFS = {
+    CheckReason.CANARY_SEEN: ReadBackProof.PROVEN,
+    CheckReason.CANARY_ERASED: ReadBackProof.PROVEN,
+    CheckReason.CANARY_NOT_ERASED_YET: ReadBackProof.PROVEN,
+    CheckReason.NO_READ_BACK: ReadBackProof.UNPROVEN,
+    CheckReason.NO_CANARY: ReadBackProof.UNPROVEN,
+    CheckReason.INVENTED_REFUSED: ReadBackProof.UNPROVEN,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found out about one resolver, in a sentence."""
+    """The result for one resolver. `erased`: the system was told to erase the canary."""
 
     name: str
-    finding: Finding
+    reason: CheckReason
     sentence: str
+    erased: bool = False
+
+    @property
+    def proof(self) -> ReadBackProof:
+        return _PROOFS.get(self.reason, ReadBackProof.FAILED)
 
 
-async def check_all(registry: ResolverRegistry, names: Iterable[str] = ()) -> list[Checked]:
-    """Check the resolvers of those names, or all of them, side by side. An unknown name is refused."""
+async def check_all(
+    registry: ResolverRegistry,
+    names: Iterable[str] = (),
+    *,
+    canaries: Mapping[str, str] | None = None,
+    erase: bool = False,
+) -> list[Checked]:
+    """Check the resolvers of those names, or all of them, side by side. An unknown name is refused.
+
+    `canaries` are references, by resolver, that stand for those in the file. With `erase` the canary is
+    erased, where it was seen, and must be absent afterwards.
+    """
     chosen = [registry.get(name) for name in names] or list(registry)
+    given = canaries or {}
     async with registry.connected():
-        return list(await asyncio.gather(*(check(each) for each in chosen)))
+        checks = (check(each, canary=given.get(each.name), erase=erase) for each in chosen)
+        return list(await asyncio.gather(*checks))
 
 
-async def check(registered: Registered) -> Checked:
-    """Look for the canary, which must be there, and for a made-up reference, which must not."""
-    resolver, canary = registered.resolver, registered.canary
-    if isinstance(resolver, InspectingResolver) and (trouble := await _trouble(registered, resolver)):
-        return Checked(registered.name, Finding.PROBLEM, trouble)
-    if not isinstance(resolver, VerifyingResolver):
-        return Checked(
-            registered.name,
-            Finding.UNSURE,
-            "Nothing was called: without `verify` there is nothing to ask that would not delete.",
-        )
-    if canary is not None:
-        try:
-            if await _absent(registered, resolver, canary):
-                return Checked(registered.name, Finding.PROBLEM, _CANARY_ABSENT)
-        except Exception as error:
-            return Checked(registered.name, Finding.PROBLEM, f"The canary: {_explain(error, registered)}")
-    try:
-        if not await _absent(registered, resolver, made_up(canary)):
-            return Checked(registered.name, Finding.PROBLEM, _NOBODY_PRESENT)
-    except ResolverError as error:
-        # Some systems refuse references that don't look like theirs. That tells nothing about people.
-        said = f"A made-up reference: {_explain(error, registered)}"
-        return Checked(registered.name, Finding.UNSURE, said)
-    except Exception as error:
-        said = f"A made-up reference: {_explain(error, registered)}"
-        return Checked(registered.name, Finding.PROBLEM, said)
+async def check(registered: Registered, *, canary: str | None = None, erase: bool = False) -> Checked:
+    """Look for the canary, which must be there, and for an invented reference, which must not."""
+    canary = canary or registered.canary
+    if trouble := await _misfit(registered):
+        return trouble
+    if not registered.verifies:
+        return _result(registered, CheckReason.NO_READ_BACK)
+    if canary is not None and (trouble := await _expect_present(registered, canary)):
+        return trouble
+    if trouble := await _expect_absent(registered, invent_reference(canary)):
+        return trouble
     if canary is None:
-        return Checked(registered.name, Finding.UNSURE, _NO_CANARY)
-    return Checked(registered.name, Finding.OK, "The canary is there, a made-up reference is not.")
+        return _result(registered, CheckReason.NO_CANARY)
+    return await _erase_canary(registered, canary) if erase else _result(registered, CheckReason.CANARY_SEEN)
 
 
-def made_up(canary: str | None) -> str:
-    """A reference nobody has; an e-mail address where the canary is one."""
+def invent_reference(canary: str | None) -> str:
+    """A reference that nobody has, of the canary's shape: systems refuse what can't be one of theirs."""
     word = f"effaced-check-{secrets.token_hex(8)}"
-    return f"{word}@{canary.rpartition('@')[2]}" if canary and "@" in canary else word
+    if canary is None:
+        return word
+    if "@" in canary:
+        return f"{word}@{canary.rpartition('@')[2]}"
+    if canary.isascii() and canary.isdigit():
+        length = max(9, len(canary))  # within 32 bits, where the canary is
+        return "1" + "".join(secrets.choice(string.digits) for _ in range(length - 1))
+    if _is_uuid(canary):
+        return str(uuid4())
+    if re.fullmatch(r"[0-9a-f]{16,}|[0-9A-F]{16,}", canary):
+        digits = secrets.token_hex(len(canary))[: len(canary)]
+        return digits.upper() if canary == canary.upper() else digits
+    return word
 
 
-async def _absent(registered: Registered, resolver: VerifyingResolver, value: str) -> bool:
-    async with asyncio.timeout(registered.limits.timeout.total_seconds()):
-        return await resolver.verify_absent(SubjectRef(registered.ref, value), key=new_id())
-
-
-async def _trouble(registered: Registered, resolver: InspectingResolver) -> str | None:
-    """All that does not fit, a line each."""
+def _is_uuid(text: str) -> bool:
     try:
-        async with asyncio.timeout(registered.limits.timeout.total_seconds()):
-            problems = await resolver.find_problems()
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+async def _misfit(registered: Registered) -> Checked | None:
+    """All that does not fit, a line each, of a system that can be looked at as a whole."""
+    if not isinstance(registered.resolver, InspectingResolver):
+        return None
+    try:
+        problems = await _within(registered, registered.resolver.find_problems())
     except Exception as error:
-        return f"Looking at it: {_explain(error, registered)}"
-    return "\n".join(["It does not fit:", *map(str, problems)]) if problems else None
+        return _result(registered, CheckReason.MISFIT, f"Not inspected: {_explain(error, registered)}")
+    if not problems:
+        return None
+    lines = "\n".join(["The configuration does not fit the system:", *map(str, problems)])
+    return _result(registered, CheckReason.MISFIT, lines)
+
+
+async def _expect_present(registered: Registered, canary: str) -> Checked | None:
+    try:
+        absent = await _look(registered, canary)
+    except Exception as error:
+        said = f"The canary: {_explain(error, registered)}"
+        return _result(registered, CheckReason.CANARY_UNANSWERED, said)
+    return _result(registered, CheckReason.CANARY_ABSENT) if absent else None
+
+
+async def _expect_absent(registered: Registered, invented: str) -> Checked | None:
+    try:
+        absent = await _look(registered, invented)
+    except Exception as error:
+        # Some systems refuse references that don't look like theirs, which says nothing about people.
+        refused = isinstance(error, ResolverError)
+        reason = CheckReason.INVENTED_REFUSED if refused else CheckReason.INVENTED_UNANSWERED
+        return _result(registered, reason, f"An invented reference: {_explain(error, registered)}")
+    return None if absent else _result(registered, CheckReason.INVENTED_PRESENT)
+
+
+async def _erase_canary(registered: Registered, canary: str) -> Checked:
+    """Erase the canary, which was seen, and look again, as an erasure does."""
+    ref = SubjectRef(registered.ref, canary)
+    try:
+        call = cast(Resolver, registered.resolver).erase_subject(ref, key=new_id())
+        answer = await _within(registered, call)
+        if not isinstance(answer, Erased | AlreadyAbsent):
+            return _result(registered, CheckReason.CANARY_NOT_ERASED_YET, erased=True)
+        absent = await _look(registered, canary)
+    except Exception as error:
+        said = f"Erasing the canary: {_explain(error, registered)}"
+        return _result(registered, CheckReason.ERASE_FAILED, said, erased=True)
+    reason = CheckReason.CANARY_ERASED if absent else CheckReason.STILL_PRESENT
+    return _result(registered, reason, erased=True)
+
+
+async def _look(registered: Registered, value: str) -> bool:
+    resolver = cast(VerifyingResolver, registered.resolver)
+    said: Any = await _within(
+        registered, resolver.verify_absent(SubjectRef(registered.ref, value), key=new_id())
+    )
+    if not isinstance(said, bool):
+        raise TypeError("verify_absent must answer True or False")
+    return said
+
+
+async def _within(registered: Registered, call: Awaitable[T]) -> T:
+    async with asyncio.timeout(registered.limits.timeout.total_seconds()):
+        return await call
+
+
+def _result(
+    registered: Registered, reason: CheckReason, sentence: str = "", *, erased: bool = False
+) -> Checked:
+    return Checked(registered.name, reason, sentence or SENTENCES[reason], erased)
 
 
 def _explain(error: Exception, registered: Registered) -> str:
     is_sql = registered.kind == sql.KIND
     if isinstance(error, CredentialsRefused):
-        where = "`url`, and at what its user may do" if is_sql else "`auth`"
-        return f"the system refused our credentials ({error.code}); look at {where}."
+        where = "`url` and the rights of its user" if is_sql else "`auth`"
+        return f"the system refused our credentials ({error.code}); check {where}."
     if isinstance(error, TransientFailure):
         where = "url" if is_sql else "base_url"
-        return f"no useful answer ({error.code}); is `{where}` right and the system up?"
+        return f"no useful answer ({error.code}); check `{where}` and whether the system is up."
     if isinstance(error, ResolverError) and is_sql:
-        return f"the database was asked in vain ({error.code})."
+        return f"the database refused the query ({error.code})."
     if isinstance(error, ResolverError):
         return f"the answer ({error.code}) is neither under verify.absent nor under verify.present."
     if isinstance(error, TimeoutError):
@@ -120,14 +204,36 @@ def _explain(error: Exception, registered: Registered) -> str:
     return f"the resolver failed ({type(error).__name__})."
 
 
-_CANARY_ABSENT = (
-    "The canary is absent. Either it was deleted, or the path is wrong and says absent for everybody; "
-    "nothing this resolver calls erased can be trusted until it is found."
-)
-_NOBODY_PRESENT = (
-    "A made-up reference is present: the statuses under verify.present say nothing about a person."
-)
-_NO_CANARY = (
-    "A made-up reference is absent, but that is what a mistyped path would say too; "
-    "set `canary` to a reference that always exists."
-)
+SENTENCES = {
+    CheckReason.CANARY_SEEN: "The canary is present, an invented reference is not.",
+    CheckReason.CANARY_ERASED: "The canary was present, was erased, and is absent now.",
+    CheckReason.CANARY_NOT_ERASED_YET: (
+        "The canary is present, an invented reference is not. The system did not erase the canary at once, "
+        "so whether it goes is not shown yet."
+    ),
+    CheckReason.NO_READ_BACK: "It has no read-back, so nothing was called.",
+    CheckReason.NO_CANARY: (
+        "An invented reference is absent, but a mistyped path would answer the same. No canary was seen: set "
+        "`canary` to a reference that always exists, or use --canary."
+    ),
+    CheckReason.INVENTED_REFUSED: "The system refuses an invented reference, so nobody was seen absent.",
+    CheckReason.MISFIT: "The configuration does not fit the system.",
+    CheckReason.CANARY_ABSENT: (
+        "The canary is absent. Either it was deleted, or the read-back says absent for everybody; until that "
+        "is known, nothing that this resolver calls erased can be trusted."
+    ),
+    CheckReason.CANARY_UNANSWERED: "The read-back could not be made for the canary.",
+    CheckReason.INVENTED_PRESENT: (
+        "An invented reference is present: the statuses under verify.present say nothing about a person."
+    ),
+    CheckReason.INVENTED_UNANSWERED: "The read-back could not be made for an invented reference.",
+    CheckReason.ERASE_FAILED: "The canary could not be erased.",
+    CheckReason.STILL_PRESENT: (
+        "The system answered that the canary was erased, and the read-back still finds it: the record stays "
+        "retrievable, or versions or copies are left. Every erasure here would end as still present."
+    ),
+    CheckReason.NEVER_CHECKED: "It was never checked: run `effaced resolver check`.",
+    CheckReason.CONFIGURATION_CHANGED: (
+        "The configuration was changed after the last check: run `effaced resolver check`."
+    ),
+}

@@ -18,6 +18,8 @@ from effaced.resolvers.settings import validate
 from effaced.resolvers.templates import fill_json, fill_path, fill_query, unsafe, values_for
 
 _Call = EraseCall | VerifyCall | RectifyCall
+# How long to wait, in seconds, before looking again at a deletion that is late and must not be repeated.
+_LOOK_AGAIN = 86_400
 
 
 class HttpSystem:
@@ -30,6 +32,7 @@ class HttpSystem:
         self._base = httpx.URL(config.base_url)
         self._auth = config.auth.headers() if config.auth else {}
         self._timeout = limits.timeout
+        self._idempotent = limits.idempotent
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, base_url={self._config.base_url!r})"
@@ -133,12 +136,21 @@ class VerifyingHttp(HttpSystem):
 
 
 class LaterHttp(VerifyingHttp, HttpResolver):
-    """Accepts now and deletes later. It is looked at first: told again, it might only repeat what it said."""
+    """Accepts a deletion now and carries it out later.
 
-    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+    The read-back may look at something that only a deletion creates, such as a trash, so it says nothing
+    before the system has accepted the first call.
+    """
+
+    async def resume_erasure(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        """Look first: some systems accept every call, and would start anew with each."""
         if await self.verify_absent(ref, key=key):
             return AlreadyAbsent()
-        return await super().erase_subject(ref, key=key)
+        scheduled = self._config.scheduled
+        assert scheduled is not None
+        if scheduled.repeat and self._idempotent:
+            return await self.erase_subject(ref, key=key)
+        return Scheduled(clock.now() + timedelta(seconds=scheduled.every or _LOOK_AGAIN))
 
 
 class ExpiringHttp(VerifyingHttp):

@@ -111,11 +111,14 @@ class ScheduledAnswer(Strict):
     """Which statuses mean "later", and when: a JSON field (dots for nesting), or so many seconds on.
 
     `until` is for a system that names a date, `every` for one that works at it and is to be asked again.
+    `repeat: false` is for a system in which a second call starts the period again: after the first call
+    only the read-back is repeated.
     """
 
     status: Statuses
     until: str | None = Field(default=None, min_length=1)
     every: float | None = Field(default=None, ge=1, le=90 * 86_400, allow_inf_nan=False)
+    repeat: bool = True
 
     @model_validator(mode="after")
     def _one_way(self) -> ScheduledAnswer:
@@ -201,6 +204,8 @@ class HttpConfig(Strict):
             raise ValueError("a status can't be both under gone and under scheduled.status")
         if self.scheduled and self.scheduled.every and self.verify is None:
             raise ValueError("scheduled.every needs verify, to see when the data is gone")
+        if self.scheduled and not self.scheduled.repeat and self.verify is None:
+            raise ValueError("scheduled.repeat: false needs verify, to see when the data is gone")
         if (self.erase is None) == (self.expires is None):
             raise ValueError("expected exactly one of erase, expires")
         if self.expires and (self.verify is None or self.scheduled):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -83,6 +85,7 @@ class _Reading(Reading):
             after=tuple(common.after),
             fields=_fields(common, resolver),
             host=_host(resolver),
+            configuration=_digest(common, own),
         )
 
     def _common(self, place: Place, config: dict[str, Any]) -> Common | None:
@@ -125,6 +128,17 @@ class _Reading(Reading):
                 return resolver
             self.complain(place, f"the kind '{kind}' made something that is no resolver")
         return None
+
+
+def _digest(common: Common, own: Mapping[str, Any]) -> str:
+    """Changes with everything that decides which calls are made; limits and order are left out.
+
+    Of a file that the block names, its content counts, not where it is.
+    """
+    files = PATHS.get(common.kind, frozenset())
+    parts = {key: Path(value).read_text() if key in files else value for key, value in own.items()}
+    parts |= {"kind": common.kind, "ref": common.ref}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _host(resolver: object) -> str | None:

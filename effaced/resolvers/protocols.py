@@ -133,6 +133,17 @@ class RetentionOnlyResolver(Protocol):
 
 
 @runtime_checkable
+class ResumingResolver(Protocol):
+    """Continues an erasure that `erase_subject` answered with `Scheduled`, once that moment has come.
+
+    Without this, `erase_subject` is called again. It is never called first: looking whether the person is
+    gone proves nothing before the system was told to delete.
+    """
+
+    async def resume_erasure(self, ref: SubjectRef, *, key: UUID) -> Answer: ...
+
+
+@runtime_checkable
 class VerifyingResolver(Protocol):
     """Can look whether the person is really gone. True means absent."""
 

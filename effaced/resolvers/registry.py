@@ -13,6 +13,7 @@ from effaced.resolvers.protocols import (
     Limits,
     RectifyingResolver,
     Resolver,
+    ResumingResolver,
     RetentionOnlyResolver,
     VerifyingResolver,
 )
@@ -25,7 +26,8 @@ class Registered:
     `kind` is the word of resolvers.yaml that made it. `canary` is a reference that must always exist
     in the system; `effaced resolver check` looks for it. `after` names the resolvers that have to succeed
     before this one is called. `fields` are the categories of data the system holds; None means any. `host` is
-    whom it calls, if that is one: systems on one host share its breaker.
+    whom it calls, if that is one: systems on one host share its breaker. `configuration` is a digest of
+    everything that decides which calls are made and what their answers mean; it may be made of secrets.
     """
 
     name: str
@@ -37,16 +39,19 @@ class Registered:
     after: tuple[str, ...] = ()
     fields: frozenset[str] | None = None
     host: str | None = None
+    configuration: str = field(default="", repr=False)
 
     # What the resolver can do, looked at once: asking a protocol costs more than many a call.
     retention_only: bool = field(init=False)
     verifies: bool = field(init=False)
     rectifies: bool = field(init=False)
+    resumes: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "retention_only", isinstance(self.resolver, RetentionOnlyResolver))
         object.__setattr__(self, "verifies", isinstance(self.resolver, VerifyingResolver))
         object.__setattr__(self, "rectifies", isinstance(self.resolver, RectifyingResolver))
+        object.__setattr__(self, "resumes", isinstance(self.resolver, ResumingResolver))
 
 
 class ResolverRegistry:

@@ -23,6 +23,7 @@ from effaced.resolvers.protocols import (
     Rectified,
     RectifyingResolver,
     Resolver,
+    ResumingResolver,
     RetentionOnlyResolver,
     VerifyingResolver,
 )
@@ -82,9 +83,7 @@ class Caller:
                 said = read_answer(answer, OutboxOperation.ERASE)
                 if isinstance(said, CallFailure):
                     return ReadBack(at, failure=said, latency_ms=_since(started))
-                if not self._should_verify(
-                    said
-                ):  # it will be gone later, or must be kept: not to be told now
+                if not self._should_verify(said):  # gone later, or kept: it can't be told now
                     return ReadBack(at, latency_ms=_since(started))
         except BaseException as error:
             return ReadBack(at, failure=self.failure(error), latency_ms=_since(started))
@@ -102,6 +101,8 @@ class Caller:
         resolver = self._registered.resolver
         if self._registered.retention_only:
             return cast(RetentionOnlyResolver, resolver).schedule_erasure(ref, key=entry.entry_id)
+        if self._registered.resumes and entry.times_parked:
+            return cast(ResumingResolver, resolver).resume_erasure(ref, key=entry.entry_id)
         return cast(Resolver, resolver).erase_subject(ref, key=entry.entry_id)
 
     async def _look(self, ref: SubjectRef, entry: Entry) -> ReadBack:

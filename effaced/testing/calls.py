@@ -9,7 +9,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from effaced.model import Correction, SubjectRef, new_id
-from effaced.resolvers.protocols import RetentionOnlyResolver
+from effaced.resolvers.protocols import ResumingResolver, RetentionOnlyResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
 
@@ -44,6 +44,12 @@ class Calls:
     def erase(self, ref: SubjectRef, key: UUID | None = None) -> Any:
         """Erase or schedule, whichever the resolver can, under `key` or a new one."""
         return self._runner.run(self._within(self._erase(ref, key)))
+
+    def resume(self, ref: SubjectRef, key: UUID) -> Any:
+        """The next call after `Scheduled`: `resume_erasure` if the resolver has it, else as before."""
+        if isinstance(self._resolver, ResumingResolver):
+            return self._runner.run(self._within(self._resolver.resume_erasure(ref, key=key)))
+        return self.erase(ref, key)
 
     def erase_at_once(self, ref: SubjectRef, keys: Iterable[UUID]) -> list[Any]:
         """One call per key, all at the same time; what they answered or raised."""

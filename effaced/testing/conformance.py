@@ -16,7 +16,7 @@ import pytest
 
 from effaced.errors import ResolverError
 from effaced.model import SubjectRef, new_id
-from effaced.resolvers.check import made_up
+from effaced.resolvers.check import invent_reference
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     Erased,
@@ -61,7 +61,7 @@ class Hooks:
     def unknown_person(self) -> SubjectRef:
         """Somebody the system does not know, by a reference it could have."""
         known = self.add_person()
-        return SubjectRef(known.kind, made_up(known.value))
+        return SubjectRef(known.kind, invent_reference(known.value))
 
     def unreachable(self) -> AbstractContextManager[SubjectRef]:
         """Within the block no call gets through. Gives a person who is there, to be called for."""
@@ -117,7 +117,7 @@ class ResolverConformance(Hooks):
         answer = calls.erase(ref, key)
         if isinstance(answer, Scheduled):
             self.pass_horizon(ref, answer.until)
-            answer = calls.erase(ref, key)
+            answer = calls.resume(ref, key)
         return answer
 
     # --- what it can do ---

@@ -11,6 +11,7 @@ from alembic import op
 
 revision = "0011"
 down_revision = "0010"
+OLDEST_CODE = 11
 
 OPEN = sa.text("kind = 'erasure' AND closed_at IS NULL")
 UNEXECUTED = sa.text(

@@ -1,7 +1,7 @@
 """which code each migration tolerates
 
 Revision ID: 0014
-Revises: 0010
+Revises: 0011
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0014"
-down_revision = "0010"
+down_revision = "0011"
 OLDEST_CODE = 10
 
 

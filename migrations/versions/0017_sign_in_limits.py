@@ -1,7 +1,7 @@
 """limits of sign-in per address, account and caller; refusals that the trail sums up
 
 Revision ID: 0017
-Revises: 0011
+Revises: 0016
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0017"
-down_revision = "0011"
+down_revision = "0016"
+OLDEST_CODE = 17
 
 
 def upgrade() -> None:

@@ -11,6 +11,7 @@ from alembic import op
 
 revision = "0018"
 down_revision = "0017"
+OLDEST_CODE = 17
 
 
 def upgrade() -> None:

@@ -14,10 +14,12 @@ from effaced.console.words import BADGES, LABELS, badge, label
 from effaced.datamap.model import Action
 from effaced.model import (
     AttemptOutcome,
+    CheckReason,
     DeadLetterDomain,
     DeadLetterStatus,
     OutboxOperation,
     OutboxStatus,
+    ReadBackProof,
     RequestKind,
     Role,
     StepOutcome,
@@ -168,6 +170,12 @@ CAST: list[tuple[events.Event, str]] = [
     (
         events.ReadBackRequested(resolver="crm"),
         "crm is to be asked to erase, and looked at, once more.",
+    ),
+    (
+        events.ResolverChecked(
+            resolver="crm", proof=ReadBackProof.PROVEN, reason=CheckReason.CANARY_SEEN, canary_erased=False
+        ),
+        "The read-back of crm is proven: it saw a test person and did not see an invented one.",
     ),
     (
         events.AbsenceSpiked(resolver="crm", absent=1_900, answers=2_000, absent_before=0, answers_before=9),

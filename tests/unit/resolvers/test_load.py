@@ -405,6 +405,11 @@ def test_a_status_has_one_meaning(problems):
     )
 
 
+def test_a_call_that_is_not_repeated_needs_a_read_back(problems):
+    found = problems(http("    scheduled: {status: [202], until: x, repeat: false}\n"))
+    assert "scheduled.repeat: false needs verify" in found[0]
+
+
 @pytest.mark.parametrize("status", [100, 302, 401, 403, 408, 429, 500, 503, 600])
 def test_a_status_that_means_trouble_cannot_mean_gone(problems, status):
     found = problems(http(f"    gone: [404, {status}]\n"))
