@@ -39,10 +39,11 @@ from effaced.saga.runner import SagaRunner
 from effaced.testing import RecordingResolver as Vendor
 from effaced.testing import VerifyingRecordingResolver as CheckingVendor
 
-__all__ = ["KEYRING", "NOON", "CheckingVendor", "House", "Vendor"]
+__all__ = ["KEYRING", "KEYS", "NOON", "CheckingVendor", "House", "Vendor"]
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-KEYRING = Keyring.parse(new_key())
+KEYS = new_key()
+KEYRING = Keyring.parse(KEYS)
 V = TypeVar("V")
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
 
+import crash_cast
 import httpx
 import pytest
-from saga_cast import KEYRING, House, Vendor
+from saga_cast import KEYRING, KEYS, House, Vendor
 from sqlalchemy import event, text
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
@@ -36,51 +35,25 @@ def statuses(house: House) -> dict[str, OutboxStatus]:
     return {each.resolver: each.status for each in house.entries()}
 
 
-def run_in_a_process(house: House) -> int | None:
-    """`run_once` in a process of its own, which a resolver may end; its exit code."""
-
-    def run() -> None:
-        house.db.engine.dispose(close=False)  # the connections are the parent's
-        asyncio.run(house.runner().run_once())
-        os._exit(0)
-
-    process = multiprocessing.get_context("fork").Process(target=run)
-    process.start()
-    process.join()
-    return process.exitcode
-
-
-class Killer(Vendor):
-    """Ends the process, when its neighbour's call is under way too or would have been."""
-
-    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
-        await asyncio.sleep(0.05)
-        os._exit(9)
-
-
 class Slow(Vendor):
     async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
         await asyncio.sleep(0.6)
         return Erased()
 
 
-class SlowReadBack(CheckingVendor):
-    """Its read-backs take a while."""
-
-    async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
-        await asyncio.sleep(0.6)
-        return True
+def run_in_a_process(house: House, **resolvers: str) -> int | None:
+    return crash_cast.run_in_a_process(
+        house.db.engine.url.render_as_string(hide_password=False), KEYS, resolvers
+    )
 
 
 class TestCrashes:
     def test_of_one_resolver_cost_another_nothing(self, house: House, noon: ManualClock) -> None:
-        house.vendor("p", Killer())
-        house.vendor("s", Slow())
         house.request(("p", "poison"), ("s", "innocent"))
         codes = []
         while statuses(house) != {"p": OutboxStatus.ABANDONED, "s": OutboxStatus.SUCCEEDED}:
             assert len(codes) < 8
-            codes.append(run_in_a_process(house))
+            codes.append(run_in_a_process(house, p="Killer", s="Slow"))
             noon.advance(LEASE)
         assert [letter.error_code for letter in house.letters()] == ["crash_loop"]
         assert codes[:4] == [9, 9, 9, 9]  # with others, and three times alone
@@ -90,12 +63,10 @@ class TestCrashes:
         house.request(("s", "innocent"))
         house.drain("s")
         assert [each.verification for each in house.entries()] == [Verification.DUE]
-        house.vendor("s", SlowReadBack())
-        house.vendor("p", Killer())
         house.request(("p", "poison"))
         noon.advance(timedelta(seconds=30))
         for _ in range(6):
-            run_in_a_process(house)
+            run_in_a_process(house, p="Killer", s="SlowReadBack")
             noon.advance(LEASE)
         by_name = {each.resolver: each for each in house.entries()}
         assert by_name["p"].status is OutboxStatus.ABANDONED
