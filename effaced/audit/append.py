@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.events import TYPES, Event
 from effaced.audit.tables import AuditEvent
 from effaced.model import SubjectKey
@@ -31,7 +31,7 @@ class Record:
 
 def append(session: Session, records: Iterable[Record]) -> None:
     """Append in the order given. An event of an unregistered type is refused."""
-    at = clock.now()
+    at = dbtime.now(session)
     rows = []
     records = list(records)  # and kept to the end: two events are told apart by their id() here
     # Many entries of a flush end alike and share their event: it is dumped once.

@@ -2,7 +2,8 @@
 
 A claim is an attempt. It sets the gate to the end of the lease and takes the next token; only whoever
 holds that token can settle the entry. On PostgreSQL rows that another runner is about to take are
-skipped, not waited for; on SQLite writers are serial anyway.
+skipped, not waited for; on SQLite writers are serial anyway. Leases are written and compared by the
+database's clock: see dbtime.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced import clock
-from effaced.db import UtcDateTime
+from effaced.dbtime import NOW, from_now, moment
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
@@ -56,8 +56,7 @@ LEASED: ColumnElement[bool] = outbox.c.status == IN_FLIGHT
 
 def claim(session: Session, resolver: str | Collection[str], *, limit: int, lease: timedelta) -> list[Entry]:
     """Claim up to `limit` due entries of one resolver, or of any of several, oldest first."""
-    now = clock.now()
-    values = {"whose": resolver, "now": now, "until": now + lease, "most": limit}
+    values = {"whose": resolver, "most": limit, **from_now(session, until=lease)}
     if isinstance(resolver, str):
         taken = run(session, _CLAIM, values).rows
     else:
@@ -73,8 +72,7 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     If it was claimed with others before, nobody knows whose call was the end of that runner: the attempt
     is returned. If it was alone, the crash is its own and counts.
     """
-    now = clock.now()
-    taken = run(session, _CLAIM_CRASHED, {"whose": resolver, "now": now, "until": now + lease}).rows
+    taken = run(session, _CLAIM_CRASHED, {"whose": resolver, **from_now(session, until=lease)}).rows
     return [as_entry(row) for row in taken]
 
 
@@ -86,15 +84,14 @@ def claim_trial(
     One that has just been tried in vain has a gate to come and makes way for others: if it alone were to
     blame, the system would never be found well.
     """
-    now = clock.now()
     mine = outbox.c.resolver == resolver, outbox.c.operation == operation
     due = select(outbox.c.entry_id)
     for branch in (
         due.where(*mine, FRESH).order_by(outbox.c.enqueued_at, outbox.c.entry_id),
-        due.where(*mine, GATED, outbox.c.gate <= now).order_by(outbox.c.gate, outbox.c.entry_id),
+        due.where(*mine, GATED, outbox.c.gate <= NOW).order_by(outbox.c.gate, outbox.c.entry_id),
     ):
         taking = _take(_first(branch, limit), alone=False)
-        taken = [as_entry(row) for row in session.execute(taking, {"until": now + lease, "now": now})]
+        taken = [as_entry(row) for row in session.execute(taking, from_now(session, until=lease))]
         if taken:
             return taken
     return []
@@ -104,19 +101,16 @@ def claim_crashed_trial(
     session: Session, resolver: str, operation: OutboxOperation, *, lease: timedelta
 ) -> list[Entry]:
     """The same for one whose runner died, like `claim_crashed`: to be run with no other beside it."""
-    now = clock.now()
     mine = _CRASHED.where(outbox.c.operation == operation).order_by(outbox.c.gate, outbox.c.entry_id)
     taking = _take(_first(mine, 1), alone=True)
-    values = {"whose": resolver, "now": now, "until": now + lease}
+    values = {"whose": resolver, **from_now(session, until=lease)}
     return [as_entry(row) for row in session.execute(taking, values)]
 
 
 def has_crashed(session: Session, resolver: str) -> bool:
     """Whether a lease of this resolver has run out."""
-    overdue = select(outbox.c.entry_id).where(
-        outbox.c.resolver == resolver, LEASED, outbox.c.gate <= clock.now()
-    )
-    return session.execute(overdue.limit(1)).first() is not None
+    values = {"whose": resolver, **from_now(session)}
+    return session.execute(_CRASHED.limit(1), values).first() is not None
 
 
 def claim_read_back(session: Session, resolver: str, *, lease: timedelta) -> Entry | None:
@@ -125,13 +119,18 @@ def claim_read_back(session: Session, resolver: str, *, lease: timedelta) -> Ent
     One at a time, and every claim counts as a crash until it is settled: a read-back that ends its runner
     is given up in the end, and nobody else pays for it.
     """
-    now = clock.now()
-    due = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, outbox.c.verify_due_at <= now)
+    due = select(outbox.c.entry_id).where(outbox.c.resolver == resolver, outbox.c.verify_due_at <= NOW)
     taken = session.execute(
         update(outbox)
         .where(_first(due.order_by(outbox.c.verify_due_at), 1))
-        .values(verify_due_at=now + lease, token=outbox.c.token + 1, crashes=outbox.c.crashes + 1)
-        .returning(*COLUMNS)
+        .values(
+            verify_due_at=_UNTIL,
+            waiting_since=NOW,
+            token=outbox.c.token + 1,
+            crashes=outbox.c.crashes + 1,
+        )
+        .returning(*COLUMNS),
+        from_now(session, until=lease),
     ).first()
     return as_entry(taken) if taken else None
 
@@ -143,7 +142,11 @@ def release(session: Session, entries: list[Entry]) -> None:
             update(outbox)
             .where(outbox.c.entry_id == entry.entry_id, LEASED, outbox.c.token == entry.token)
             .values(
-                status=OutboxStatus.PENDING, gate=None, attempts=outbox.c.attempts - 1, claimed_alone=False
+                status=OutboxStatus.PENDING,
+                gate=None,
+                waiting_since=None,
+                attempts=outbox.c.attempts - 1,
+                claimed_alone=False,
             )
         )
 
@@ -167,7 +170,7 @@ def _due(mine: ColumnElement[bool]) -> ColumnElement[bool]:
         outbox.c.enqueued_at, outbox.c.entry_id
     )
     gated = _lockable(
-        select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= _NOW), most
+        select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= NOW), most
     ).order_by(outbox.c.gate, outbox.c.entry_id)
     both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
     return outbox.c.entry_id.in_(
@@ -187,17 +190,18 @@ def _take(which: ColumnElement[bool], *, alone: bool) -> ReturningUpdate[*tuple[
             crashes=outbox.c.crashes + own_crash,
             token=outbox.c.token + 1,
             claimed_alone=alone,
-            gate=bindparam("until", type_=UtcDateTime()),
-            last_attempt_at=_NOW,
+            gate=_UNTIL,
+            waiting_since=NOW,
+            last_attempt_at=NOW,
         )
         .returning(*COLUMNS)
     )
 
 
 # Built once: putting such a statement together takes longer than the database takes to run it.
-_NOW = bindparam("now", type_=UtcDateTime())
+_UNTIL = moment("until")
 _MINE = outbox.c.resolver == bindparam("whose", type_=String())
 _ANY = outbox.c.resolver.in_(bindparam("whose", type_=String(), expanding=True))
-_CRASHED = select(outbox.c.entry_id).where(_MINE, LEASED, outbox.c.gate <= _NOW)
+_CRASHED = select(outbox.c.entry_id).where(_MINE, LEASED, outbox.c.gate <= NOW)
 _CLAIM, _CLAIM_ANY = _take(_due(_MINE), alone=False), _take(_due(_ANY), alone=False)
 _CLAIM_CRASHED = _take(_first(_CRASHED.order_by(outbox.c.gate, outbox.c.entry_id), 1), alone=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, delete, exists, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.crypto import Keyring
 from effaced.deadletters.change import STILL_MISSING, decide, is_missing, lock
 from effaced.deadletters.read import DeadLetterLine
@@ -77,7 +77,10 @@ def forget_old_redrives(session: Session, *, limit: int = 20) -> int:
     """Remove redrives that ended long ago, with their rows; how many. The trail has what they did."""
     ended = session.scalars(
         select(Redrive.id)
-        .where(Redrive.status != RedriveStatus.RUNNING, Redrive.ended_at < clock.now() - REDRIVES_KEPT)
+        .where(
+            Redrive.status != RedriveStatus.RUNNING,
+            Redrive.ended_at < dbtime.now(session) - REDRIVES_KEPT,
+        )
         .order_by(Redrive.id)
         .limit(limit)
         .with_for_update(skip_locked=True)

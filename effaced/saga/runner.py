@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.breakers.model import BreakerOpenError, BreakerRole
@@ -26,6 +26,7 @@ from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
+from effaced.outbox.waits import restart_waits
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
@@ -122,7 +123,8 @@ class SagaRunner:
             raise
 
     def _due(self) -> set[str]:
-        with self._sessions() as session:
+        with self._sessions.begin() as session:
+            restart_waits(session)
             due = due_resolvers(session)
         return self._gate.open_for(due)
 
@@ -153,6 +155,7 @@ class SagaRunner:
                 wait = max(0.0, booked_out - clock.monotonic())
                 room = 0 if over or alone or wait else most - len(flying)
                 if room:
+                    began = clock.monotonic()
                     claimed = await asyncio.to_thread(self._claims.claim, resolver, room, busy=bool(flying))
                     alone, wait = claimed.alone, claimed.wait
                     booked_out = clock.monotonic() + wait
@@ -160,7 +163,7 @@ class SagaRunner:
                     if alone:
                         # Whoever dies beside an entry that flies alone must not be taken for its victim.
                         await flush.finish()
-                    callable_now = await self._release_unfinishable(claimed, limits)
+                    callable_now = await self._release_unfinishable(claimed, limits, began)
                     late = len(callable_now) < len(claimed.entries)  # the next claim may be no longer
                     flying |= self._start(callable_now, claimed)
                 if flying:
@@ -193,11 +196,12 @@ class SagaRunner:
             for entry in entries
         }
 
-    async def _release_unfinishable(self, claimed: Claimed, limits: Limits) -> list[Entry]:
+    async def _release_unfinishable(self, claimed: Claimed, limits: Limits, began: float) -> list[Entry]:
         """Give back what could not be finished within its lease, and return the rest."""
         entries = claimed.entries
-        latest = clock.now() + limits.timeout * 2  # the call and its read-back
-        late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
+        # What has passed of the lease, by the steady clock; the call and its read-back.
+        needed = timedelta(seconds=clock.monotonic() - began) + limits.timeout * 2
+        late = [entry for entry in entries if entry.lease < needed]
         if not late:
             return entries
         await asyncio.to_thread(self._claims.release, late, claimed.admission)
@@ -231,8 +235,8 @@ class SagaRunner:
         return settled
 
     def _write_down(self, results: Sequence[Result], teller: Teller) -> int:
-        now = clock.now()
         try:
+            now = dbtime.now_for(self._sessions)
             rules = self._rules([each.entry for each in results if not each.is_plain_success])
         except Exception as error:  # without them nobody knows what is to become of the entries: leases heal
             _log.error("flush_failed", entries=len(results), error=type(error).__name__)
@@ -296,8 +300,8 @@ class SagaRunner:
         return made
 
     def _settle_read_back(self, entry: Entry, looked: LookedBack, *, poison: bool) -> bool:
-        now = clock.now()
         with self._sessions.begin() as session:
+            now = dbtime.now(session)
             again_at: datetime | None = None  # no further try: a person has to look
             if looked.seen is Verification.DUE and not poison:
                 policy = self._book.in_force(session, [entry])[entry.entry_id].policy

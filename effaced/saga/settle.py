@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, Select, Update, bindparam, null, or_, sele
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import SYSTEM, Record
 from effaced.audit.events import ErasureCompleted, told
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
@@ -53,6 +53,7 @@ def settle(
     live = _still_ours(session, decisions)
     if not live:
         return []
+    now = dbtime.now(session)
     records = [_record(decision, event) for decision in live for event in decision.events]
     ours = type(audit) is DatabaseAuditSink
     if not ours:  # somebody else's sink may want to look at what its statements gave
@@ -61,7 +62,7 @@ def settle(
         if ours:
             audit.append(session, records)
         _write_attempts(session, live)
-        _write_statuses(session, live)
+        _write_statuses(session, live, now)
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
     done = Counter((each.entry.request_id, each.entry.operation) for each in succeeded)
@@ -167,7 +168,7 @@ def _whole_seconds(wait: timedelta | None) -> int | None:
     return None if wait is None else math.ceil(wait.total_seconds())
 
 
-def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
+def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -> None:
     # Most of a flush ends alike, so this is one or two statements, not one per entry.
     alike: dict[tuple[Any, ...], list[UUID]] = defaultdict(list)
     for each in live:
@@ -177,10 +178,11 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
                 each.times_parked, each.verification, each.verify_due_at,
             )
         ].append(each.entry.entry_id)  # fmt: skip
-    now = clock.now()
     for values, ids in alike.items():
         status, gate, attempts, error, outcome, basis, parked, verification, verify_due_at = values
         seen = verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
+        # A parked entry waits for a date that somebody else has named; that is no wait of a certain length.
+        waits = status is not OutboxStatus.SCHEDULED and (gate is not None or verify_due_at is not None)
         # Nothing personal outlives its use: only a read-back still needs the reference of a success.
         used_up = status is OutboxStatus.SUCCEEDED and verification in (None, Verification.CONFIRMED)
         cleared = (
@@ -197,6 +199,7 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
             "times_parked": parked,
             "verification": verification,
             "verify_due_at": verify_due_at,
+            "waiting_since": now if waits else None,
             "verified_at": now if seen else None,
             "ended_at": now if status in _ENDED else None,
             "idle_since": now if status in _TO_BE_TRIED else None,
