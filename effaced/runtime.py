@@ -20,6 +20,7 @@ from effaced.breakers.policy import DEFAULTS, BreakerPolicies
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.shadow_rows import forget_synced
+from effaced.breakers.sql import restart_waits as restart_breaker_waits
 from effaced.breakers.stores import open_store
 from effaced.breakers.telemetry import KEPT, Called
 from effaced.clients import require_time
@@ -177,6 +178,7 @@ class Runtime:
         with self.db.begin() as session:
             restart_waits(session)
             restart_delivery_waits(session)
+            restart_breaker_waits(session)
 
     def due(self) -> set[str]:
         """The resolvers with something to do that may be called now."""

@@ -29,7 +29,7 @@ def restart(
 ) -> int:
     """Begin a lot of those waits anew that began in the future; how many.
 
-    `which` is the condition of a partial index on `began`, so that the look costs next to nothing.
+    Where there are many rows, `which` is the condition of a partial index on `began`: then a look is cheap.
     """
     table = began.table
     (key,) = table.primary_key

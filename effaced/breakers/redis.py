@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
+from effaced import clock
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.codec import as_text, from_text
@@ -37,11 +39,22 @@ return 1
 class RedisCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     """Shared by all processes that share the connection's database. `keep` is told every transition."""
 
-    def __init__(self, connection: Redis, keep: Keep | None = None, *, prefix: str = PREFIX) -> None:
+    def __init__(
+        self,
+        connection: Redis,
+        keep: Keep | None = None,
+        *,
+        prefix: str = PREFIX,
+        now: Callable[[], datetime] = clock.now,
+    ) -> None:
         self._redis = connection
         self._script = connection.register_script(_COMPARE_AND_SET)
         self._keep = keep
         self._prefix = prefix
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now()
 
     def within(self, session: Session) -> CircuitBreakerStateRepository:
         """Redis has no part in the transaction, but what is told of the change has."""
@@ -49,7 +62,7 @@ class RedisCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         def keep(*made: Any) -> None:
             transitions.keep(session, *made)
 
-        return RedisCircuitBreakerStateRepository(self._redis, keep, prefix=self._prefix)
+        return RedisCircuitBreakerStateRepository(self._redis, keep, prefix=self._prefix, now=self._now)
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
         names = list(names)

@@ -16,6 +16,8 @@ from effaced.notify.claim import Claimed
 from effaced.notify.tables import Delivery, DeliveryAttempt
 from effaced.retries.policy import BackoffPolicy
 
+_GATE = dbtime.moment("new_gate")
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -67,13 +69,14 @@ def settle(session: Session, claimed: Claimed, outcome: Outcome, rules: Rules) -
         )
         .values(
             status=status,
-            gate=now + wait if status is DeliveryStatus.PENDING else now,
-            waiting_since=now if status is DeliveryStatus.PENDING else None,
+            gate=_GATE,
+            waiting_since=dbtime.NOW if status is DeliveryStatus.PENDING else None,
             last_error=outcome.error,
             status_code=outcome.status_code,
             ended_at=None if status is DeliveryStatus.PENDING else now,
         )
-        .returning(Delivery.id)
+        .returning(Delivery.id),
+        dbtime.from_now(session, new_gate=wait if status is DeliveryStatus.PENDING else timedelta(0)),
     ).first()
     if ours is None:
         return False

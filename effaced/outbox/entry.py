@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -48,13 +48,6 @@ class Entry:
     unblocks: bool = False
     idle_since: datetime | None = None
     outcome: StepOutcome | None = None
-
-    @property
-    def lease(self) -> timedelta:
-        """For how long the entry was claimed."""
-        assert self.gate is not None
-        assert self.last_attempt_at is not None
-        return self.gate - self.last_attempt_at
 
     def open_ref(self, keyring: Keyring) -> SubjectRef:
         """The reference to call the other system with."""

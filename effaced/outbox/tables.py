@@ -30,8 +30,8 @@ class OutboxRow(Base):
     while the row is in flight under the token of its claim. `aging_since` is when the time began in which
     the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one, when
     nothing is left to wait for. `idle_since` is when the last try since then ended; null before the first.
-    `waiting_since` is when the wait began that ends at `gate` or `verify_due_at`; null where there is none, or
-    where somebody else has named the date. So a wait keeps its length when the clock is set back.
+    `waiting_since` is when the wait began that ends at `gate` or `verify_due_at`; null where there is none,
+    or where somebody else has named the date. So a wait keeps its length when the clock is set back.
 
     `fields` are the names of what a rectification corrects; the values are sealed and go at the end.
     `waits_for` names the resolvers of the same request and operation that have to succeed first, and

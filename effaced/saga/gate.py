@@ -12,7 +12,6 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers.model import BreakerOpenError, BreakerRole, resolver_name
 from effaced.breakers.outcomes import Outcome, classify
 from effaced.breakers.registry import Admission, BreakerRegistry
@@ -66,7 +65,7 @@ class Gate:
             admission.holds[-1].service_name,
             reason=look.reason,
             retry_at=look.blocked_until,
-            remaining=look.blocked_until - clock.now(),
+            remaining=look.blocked_until - self._breakers.repository.now(),
         )
 
     def tell(self, results: Sequence[Result]) -> None:

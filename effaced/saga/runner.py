@@ -155,7 +155,6 @@ class SagaRunner:
                 wait = max(0.0, booked_out - clock.monotonic())
                 room = 0 if over or alone or wait else most - len(flying)
                 if room:
-                    began = clock.monotonic()
                     claimed = await asyncio.to_thread(self._claims.claim, resolver, room, busy=bool(flying))
                     alone, wait = claimed.alone, claimed.wait
                     booked_out = clock.monotonic() + wait
@@ -163,7 +162,7 @@ class SagaRunner:
                     if alone:
                         # Whoever dies beside an entry that flies alone must not be taken for its victim.
                         await flush.finish()
-                    callable_now = await self._release_unfinishable(claimed, limits, began)
+                    callable_now = await self._release_unfinishable(claimed, limits)
                     late = len(callable_now) < len(claimed.entries)  # the next claim may be no longer
                     flying |= self._start(callable_now, claimed)
                 if flying:
@@ -196,12 +195,14 @@ class SagaRunner:
             for entry in entries
         }
 
-    async def _release_unfinishable(self, claimed: Claimed, limits: Limits, began: float) -> list[Entry]:
+    async def _release_unfinishable(self, claimed: Claimed, limits: Limits) -> list[Entry]:
         """Give back what could not be finished within its lease, and return the rest."""
         entries = claimed.entries
-        # What has passed of the lease, by the steady clock; the call and its read-back.
-        needed = timedelta(seconds=clock.monotonic() - began) + limits.timeout * 2
-        late = [entry for entry in entries if entry.lease < needed]
+        if not entries:
+            return entries
+        latest = await asyncio.to_thread(dbtime.now_for, self._sessions)
+        latest += limits.timeout * 2  # the call and its read-back
+        late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
         if not late:
             return entries
         await asyncio.to_thread(self._claims.release, late, claimed.admission)

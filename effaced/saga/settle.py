@@ -40,6 +40,7 @@ from effaced.together import Together, run
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
 _TO_BE_TRIED = (OutboxStatus.FAILED, OutboxStatus.PENDING)
+_GATES = ("gate", "verify_due_at", "waiting_since")
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -181,8 +182,6 @@ def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -
     for values, ids in alike.items():
         status, gate, attempts, error, outcome, basis, parked, verification, verify_due_at = values
         seen = verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
-        # A parked entry waits for a date that somebody else has named; that is no wait of a certain length.
-        waits = status is not OutboxStatus.SCHEDULED and (gate is not None or verify_due_at is not None)
         # Nothing personal outlives its use: only a read-back still needs the reference of a success.
         used_up = status is OutboxStatus.SUCCEEDED and verification in (None, Verification.CONFIRMED)
         cleared = (
@@ -191,15 +190,12 @@ def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -
         )
         written = {
             "status": status,
-            "gate": gate,
             "attempts": attempts,
             "last_error": error,
             "outcome": outcome,
             "retained_basis": basis,
             "times_parked": parked,
             "verification": verification,
-            "verify_due_at": verify_due_at,
-            "waiting_since": now if waits else None,
             "verified_at": now if seen else None,
             "ended_at": now if status in _ENDED else None,
             "idle_since": now if status in _TO_BE_TRIED else None,
@@ -207,7 +203,27 @@ def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -
         }
         statement = _writing(is_postgres(session), tuple(written), cleared)
         new = {f"new_{name}": value for name, value in written.items()}
+        new |= _gates(session, status, gate, verify_due_at, now)
         run(session, statement, new | as_ids(session, ids))
+
+
+def _gates(
+    session: Session,
+    status: OutboxStatus,
+    gate: datetime | None,
+    verify_due_at: datetime | None,
+    now: datetime,
+) -> dict[str, Any]:
+    """Waits as their lengths, so that the database's clock decides when they end; dates as they are."""
+    if status is OutboxStatus.SCHEDULED:  # parked until a date that somebody else has named
+        never = dbtime.from_now(session, **dict.fromkeys(f"new_{name}" for name in _GATES))
+        return never | {"new_gate": gate}
+    return dbtime.from_now(
+        session,
+        new_gate=None if gate is None else gate - now,
+        new_verify_due_at=None if verify_due_at is None else verify_due_at - now,
+        new_waiting_since=None if gate is None and verify_due_at is None else timedelta(0),
+    )
 
 
 @cache
@@ -217,6 +233,7 @@ def _writing(postgres: bool, names: tuple[str, ...], cleared: tuple[str, ...]) -
         .where(among_ids(outbox.c.entry_id, postgres=postgres))
         .values(
             {name: bindparam(f"new_{name}", type_=outbox.c[name].type) for name in names}
+            | {name: dbtime.moment(f"new_{name}") for name in _GATES}
             | dict.fromkeys(cleared, null())
             | {"claimed_alone": False, "crashes": 0}
         )
