@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.notes import NoteRef
 from effaced.deadletters.change import change, refuse_missing, status_values
 from effaced.deadletters.letter import with_details
@@ -63,7 +64,7 @@ def acquire_for_replay(session: Session, ids: Sequence[UUID], *, force: bool = F
     taken = session.execute(
         update(DeadLetter)
         .where(among(session, DeadLetter.id, ids), DeadLetter.status == PENDING, below)
-        .values(_taking(DeadLetter.retry_count + 1))
+        .values(_taking(DeadLetter.retry_count + 1, dbtime.now(session)))
         .returning(*_TAKEN)
     )
     return {row.id: Acquired(*row) for row in taken}
@@ -135,7 +136,7 @@ def _force(session: Session, ids: Sequence[UUID]) -> dict[UUID, Acquired]:
         row = session.execute(
             update(DeadLetter)
             .where(DeadLetter.id == letter.id, may)
-            .values(_taking(1) | {"marks": scarred(letter.marks, letter.retry_count)})
+            .values(_taking(1, dbtime.now(session)) | {"marks": scarred(letter.marks, letter.retry_count)})
             .returning(*_TAKEN)
         ).first()
         if row is not None:
@@ -147,8 +148,7 @@ def _ours(letter_id: UUID, acquired: int) -> ColumnElement[bool]:
     return (DeadLetter.id == letter_id) & (DeadLetter.status == REPLAYING) & (DeadLetter.acquired == acquired)
 
 
-def _taking(retry_count: Any) -> dict[str, Any]:
-    now = clock.now()
+def _taking(retry_count: Any, now: datetime) -> dict[str, Any]:
     return {
         "status": REPLAYING,
         "retry_count": retry_count,

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, case, or_, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import DeadLetterDecided, DeadLettersArchived
 from effaced.deadletters.behind import erasure_missing, under_way
@@ -44,7 +44,7 @@ def release_stale(
         select(DeadLetter.id)
         .where(
             DeadLetter.status == REPLAYING,
-            DeadLetter.updated_at <= clock.now() - older_than,
+            DeadLetter.updated_at <= dbtime.now(session) - older_than,
             ~or_(under_way(), *also_under_way),
         )
         .order_by(DeadLetter.id)
@@ -57,7 +57,7 @@ def release_stale(
         .where(among(session, DeadLetter.id, stale), DeadLetter.status == REPLAYING)
         .values(
             status=case((at_cap, REQUIRES_REVIEW.value), else_=PENDING.value),
-            updated_at=clock.now(),
+            updated_at=dbtime.now(session),
         )
         .returning(DeadLetter.id)
     )
