@@ -20,6 +20,11 @@ def now() -> datetime:
     return _source()
 
 
+def is_pretended() -> bool:
+    """Whether tests have set the time: then it is the time of the whole system, databases included."""
+    return isinstance(_source, ManualClock)
+
+
 def monotonic() -> float:
     """Seconds for measuring durations; unrelated to the calendar."""
     return time.monotonic()
@@ -61,5 +66,17 @@ def pretend(at: datetime) -> Iterator[ManualClock]:
     _source = clock
     try:
         yield clock
+    finally:
+        _source = before
+
+
+@contextmanager
+def shift(by: timedelta) -> Iterator[None]:
+    """Within the block this process runs on a machine whose clock is wrong by that much. For tests."""
+    global _source
+    before = _source
+    _source = lambda: _system() + by  # noqa: E731
+    try:
+        yield
     finally:
         _source = before

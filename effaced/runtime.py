@@ -22,6 +22,7 @@ from effaced.breakers.policy import DEFAULTS, BreakerPolicies
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.shadow_rows import forget_synced
+from effaced.breakers.sql import restart_waits as restart_breaker_waits
 from effaced.breakers.stores import open_store
 from effaced.breakers.telemetry import KEPT, Called
 from effaced.clients import require_time
@@ -39,6 +40,7 @@ from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.errors import ConfigurationError, Problem
 from effaced.log import get_logger
 from effaced.model import DeadLetterDomain, PolicyKind, PolicyScope
+from effaced.notify.claim import restart_waits as restart_delivery_waits
 from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
 from effaced.notify.notices import BreakerClosed, BreakerOpened, Notice
@@ -47,6 +49,7 @@ from effaced.notify.tidy import forget_old_messages
 from effaced.notify.write import announce
 from effaced.outbox.absences import ring_for_absences
 from effaced.outbox.due import due_resolvers
+from effaced.outbox.waits import restart_waits
 from effaced.private import open_to_others
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
@@ -176,6 +179,13 @@ class Runtime:
             # Of a host and its resolver that move together, the resolver's is news enough.
             if made.scope == RESOLVER or not moves.same_moment(session, made):
                 announce(session, [notice])
+
+    def restart_waits(self) -> None:
+        """After the clock was set back: have waits take as long as they were meant to."""
+        with self.db.begin() as session:
+            restart_waits(session)
+            restart_delivery_waits(session)
+            restart_breaker_waits(session)
 
     def due(self) -> set[str]:
         """The resolvers with something to do that may be called now."""

@@ -47,7 +47,7 @@ def run(session: Session, statement: Executable, values: Mapping[str, Any]) -> L
     connection = session.connection()
     if not is_postgres(connection):
         return _run_now(connection, statement, values)
-    cursor = _raw(connection).cursor()
+    cursor = driver_connection(connection).cursor()
     later = Later(cursor=cursor)
     try:
         cursor.execute(*_bound(connection, statement, values))
@@ -69,7 +69,7 @@ class Together:
 
     def __enter__(self) -> Self:
         if is_postgres(self._connection):
-            self._raw = _raw(self._connection)
+            self._raw = driver_connection(self._connection)
             self._pipeline = self._raw.pipeline()
             self._pipeline.__enter__()
         return self
@@ -106,7 +106,8 @@ class Together:
                 each.settle()
 
 
-def _raw(connection: Connection) -> psycopg.Connection[Any]:
+def driver_connection(connection: Connection) -> psycopg.Connection[Any]:
+    """psycopg's own connection."""
     return cast("psycopg.Connection[Any]", connection.connection.driver_connection)
 
 
@@ -135,7 +136,7 @@ def _run_now(connection: Connection, statement: Executable, values: Mapping[str,
 
 def _wrapped(connection: Connection, error: psycopg.Error) -> BaseException:
     """As SQLAlchemy would have raised it."""
-    broken = _raw(connection).broken
+    broken = driver_connection(connection).broken
     wrapped = DBAPIError.instance(
         None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=broken,
         dialect=connection.dialect,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.events import TYPES, Event
 from effaced.audit.tables import AuditEvent
 from effaced.model import SubjectKey
@@ -31,27 +31,28 @@ class Record:
 
 def append(session: Session, records: Iterable[Record]) -> None:
     """Append in the order given. An event of an unregistered type is refused."""
-    at = clock.now()
-    rows = []
     records = list(records)  # and kept to the end: two events are told apart by their id() here
     # Many entries of a flush end alike and share their event: it is dumped once.
     payloads: dict[int, dict[str, Any]] = {}
     for record in records:
-        payload = payloads.get(id(record.event))
-        if payload is None:
-            payload = payloads[id(record.event)] = _payload(record.event)
-        rows.append(
-            {
-                "at": at,
-                "type": record.event.type,
-                "actor": record.actor,
-                "request_id": record.request_id,
-                "entry_id": record.entry_id,
-                "subject_key_id": record.subject.key_id if record.subject else None,
-                "subject_hmac": record.subject.hmac if record.subject else None,
-                "payload": payload,
-            }
-        )
+        if id(record.event) not in payloads:
+            payloads[id(record.event)] = _payload(record.event)
+    if not records:
+        return
+    at = dbtime.now(session)
+    rows = [
+        {
+            "at": at,
+            "type": record.event.type,
+            "actor": record.actor,
+            "request_id": record.request_id,
+            "entry_id": record.entry_id,
+            "subject_key_id": record.subject.key_id if record.subject else None,
+            "subject_hmac": record.subject.hmac if record.subject else None,
+            "payload": payloads[id(record.event)],
+        }
+        for record in records
+    ]
     insert_rows(session, AuditEvent, rows)
 
 

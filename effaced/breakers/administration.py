@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from effaced import clock
 from effaced.breakers import machine
 from effaced.breakers.change import Change, Rows, stamp
 from effaced.breakers.kept import Kept, stepped
@@ -35,7 +34,7 @@ class Administration(Kept):
         wanted = _state(state)
 
         def updated(data: CircuitBreakerStateData) -> machine.Step:
-            now = clock.now()
+            now = self.now()
             step = machine.assign(data, wanted, now)
             given = {
                 "failure_count": failure_count,
@@ -72,7 +71,7 @@ class Administration(Kept):
             data = rows[service_name]
             held = data.manually_controlled
             after = machine.unpin(data, preserve_reason=preserve_reason) if held else data
-            return Change([stamp(data, after, clock.now())], held)
+            return Change([stamp(data, after, self.now())], held)
 
         return self.change([service_name], cleared)
 
@@ -95,7 +94,7 @@ class Administration(Kept):
         ttl_minutes: float = PIN_MINUTES,
     ) -> tuple[bool, str, str]:
         """Pin it open for so long, made if it is not there: (done, state before, state after)."""
-        until = clock.now() + timedelta(minutes=ttl_minutes)
+        until = self.now() + timedelta(minutes=ttl_minutes)
         return self._force(service_name, BreakerState.OPEN, reason, controlled_by_id, until)
 
     def atomic_force_close(
@@ -106,7 +105,7 @@ class Administration(Kept):
         ttl_minutes: float = PIN_MINUTES,
     ) -> tuple[bool, str, str]:
         """Pin it closed for so long: (done, state before, state after)."""
-        until = clock.now() + timedelta(minutes=ttl_minutes)
+        until = self.now() + timedelta(minutes=ttl_minutes)
         return self._force(service_name, BreakerState.CLOSED, reason, controlled_by_id, until)
 
     def atomic_reset(
@@ -116,9 +115,9 @@ class Administration(Kept):
         _require_code(reason)
 
         def made_new(rows: Rows) -> Change[tuple[bool, str, str]]:
-            data = rows[service_name]
-            step = machine.reset(data, clock.now(), actor=_actor(controlled_by_id))
-            return stepped(data, step, (True, data.state.value, step.data.state.value))
+            data, now = rows[service_name], self.now()
+            step = machine.reset(data, now, actor=_actor(controlled_by_id))
+            return stepped(data, step, now, (True, data.state.value, step.data.state.value))
 
         return self.change([service_name], made_new)
 
@@ -133,10 +132,10 @@ class Administration(Kept):
         _require_code(reason)
 
         def forced(rows: Rows) -> Change[tuple[bool, str, str]]:
-            data = rows[service_name]
+            data, now = rows[service_name], self.now()
             actor = _actor(controlled_by)
-            step = machine.force(data, state, clock.now(), until=until, actor=actor, reason=reason or None)
-            return stepped(data, step, (True, data.state.value, step.data.state.value))
+            step = machine.force(data, state, now, until=until, actor=actor, reason=reason or None)
+            return stepped(data, step, now, (True, data.state.value, step.data.state.value))
 
         return self.change([service_name], forced)
 

@@ -26,7 +26,7 @@ class CooldownStore:
         found = self._repository.load([_name(host)]).get(_name(host))
         if found is None or found.cooldown_until is None:
             return None
-        left = (found.cooldown_until - clock.now()).total_seconds()
+        left = (found.cooldown_until - self._repository.now()).total_seconds()
         return clock.monotonic() + left if left > 0 else None
 
     def set_until(self, host: str, until_monotonic: float, reason: str) -> None:
@@ -34,9 +34,10 @@ class CooldownStore:
         name = _name(host)
 
         def cooled(rows: Rows) -> Change[None]:
-            until = clock.now() + timedelta(seconds=until_monotonic - clock.monotonic())
+            now = self._repository.now()
+            until = now + timedelta(seconds=until_monotonic - clock.monotonic())
             after = replace(rows[name], cooldown_until=until, cooldown_reason=reason[:64])
-            return Change([stamp(rows[name], after, clock.now())], None)
+            return Change([stamp(rows[name], after, now)], None)
 
         self._repository.change([name], cooled)
 
@@ -50,7 +51,7 @@ class CooldownStore:
 
     def _clear(self, name: str, *, only_expired: bool) -> bool:
         def cleared(rows: Rows) -> Change[bool]:
-            row, now = rows[name], clock.now()
+            row, now = rows[name], self._repository.now()
             if row.cooldown_until is None or (only_expired and row.cooldown_until > now):
                 return Change([], False)
             after = replace(row, cooldown_until=None, cooldown_reason=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
+from datetime import datetime
 from typing import TypeVar
 
 from effaced import clock
@@ -29,6 +30,10 @@ class Kept(ABC):
     @abstractmethod
     def load_all(self) -> list[CircuitBreakerStateData]:
         """All of them, by name."""
+
+    def now(self) -> datetime:
+        """The moment by which breakers are judged. Whoever shares a store has to share its clock too."""
+        return clock.now()
 
     @property
     def away(self) -> bool:
@@ -61,12 +66,12 @@ class Kept(ABC):
 
         def changed(rows: Rows) -> Change[tuple[CircuitBreakerStateData, Transition | None]]:
             made = step(rows[service_name])
-            after = stamp(rows[service_name], made.data, clock.now())
+            after = stamp(rows[service_name], made.data, self.now())
             return Change([after], (after, made.transition), [made.transition] if made.transition else [])
 
         return self.change([service_name], changed)
 
 
-def stepped(before: CircuitBreakerStateData, step: machine.Step, result: T) -> Change[T]:
-    after = stamp(before, step.data, clock.now())
+def stepped(before: CircuitBreakerStateData, step: machine.Step, now: datetime, result: T) -> Change[T]:
+    after = stamp(before, step.data, now)
     return Change([after], result, [step.transition] if step.transition else [])

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.breakers import transitions
 from effaced.breakers.change import Change, Changing, Rows, new_rows, to_write
 from effaced.breakers.drift import DriftReconciler, get_drift_reconciler
@@ -52,11 +53,15 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     ) -> None:
         self._l1 = InMemoryCircuitBreakerStateRepository()
         self._l2 = shared
+        self._now = shared.now
         self._remembered = remembered
         self._keep = keep
         self._shadow = shadow or get_shadow_logger()
         self._reconciler = reconciler or get_drift_reconciler()
         self._link = Link(refresh_ms / 1000, retry_s)
+
+    def now(self) -> datetime:
+        return self._now()
 
     # --- reading ---
 
@@ -205,6 +210,7 @@ class LayeredCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         What has to be looked up is looked up there as well: the connection may be the only one.
         """
         other = copy.copy(self)
+        other._now = partial(dbtime.now, session)
         other._keep = partial(transitions.keep, session)
         other._remembered = partial(transitions.remembered, session)
         other._shadow = self._shadow.within(session)

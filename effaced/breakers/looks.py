@@ -49,7 +49,7 @@ class Looking(Ground):
         except StoreUnavailable:
             return {resolver: clock.now() + STORE_AGAIN for resolver, _ in pairs}
         self._note(found.values())
-        now, answer = clock.now(), {}
+        now, answer = self.repository.now(), {}
         for resolver, host in pairs:
             names = names_of(resolver, host)
             block = rules.blocked([found[name] for name in names], now)
@@ -63,16 +63,16 @@ class Looking(Ground):
 
     def retry_at(self, resolver: str | None, host: str | None = None) -> datetime | None:
         """When a call may be tried; None if now."""
-        block = rules.blocked(self._load(names_of(resolver, host)), clock.now())
+        block = rules.blocked(self._load(names_of(resolver, host)), self.repository.now())
         return block.until if block else None
 
     def current_state(self, host: str | None = None, resolver: str | None = None) -> BreakerState:
         """The more restrictive state of the two, pins included."""
-        return _look(self._load(names_of(resolver, host)), None, clock.now()).state
+        return _look(self._load(names_of(resolver, host)), None, self.repository.now()).state
 
     def cooldown_remaining_ms(self, host: str | None = None, resolver: str | None = None) -> int | None:
         """How long a vendor still wants to be left alone; None if it does not."""
-        now = clock.now()
+        now = self.repository.now()
         ends = [
             row.cooldown_until
             for row in self._load(names_of(resolver, host))
@@ -82,12 +82,12 @@ class Looking(Ground):
 
     def last_known(self, resolver: str | None, host: str | None = None) -> Look:
         """What this process last heard, without asking: for a last look before a call."""
-        now, rows = clock.now(), self._last(names_of(resolver, host))
+        now, rows = self.repository.now(), self._last(names_of(resolver, host))
         return _look(rows, rules.blocked(rows, now), now)
 
     def last_look(self, admission: Admission) -> Look:
         """The same for calls admitted a while ago: a breaker that has opened since then denies them."""
-        now, rows = clock.now(), self._last([hold.service_name for hold in admission.holds])
+        now, rows = self.repository.now(), self._last([hold.service_name for hold in admission.holds])
         block = rules.blocked(rows, now)
         for hold, row in zip(admission.holds, rows, strict=True):
             moved = hold.generation is not None and row.generation > hold.generation

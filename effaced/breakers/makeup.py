@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from effaced import clock
 from effaced.breakers import machine
@@ -41,9 +41,9 @@ def make_up(
     """Bring both together, breaker by breaker. One is marked only when the shared store has confirmed it."""
     if not names:
         return 0
-    moment, mine, memory = clock.now(), own.load(names), remembered(names)
+    moment, now, mine, memory = clock.now(), shared.now(), own.load(names), remembered(names)
     for name in sorted(names):
-        resolved = shared.change([name], _resolving(name, mine.get(name), memory.get(name)))
+        resolved = shared.change([name], _resolving(name, mine.get(name), memory.get(name), now))
         if resolved.known is not None:
             _record(reconciler, pause, resolved.known, resolved.was)
             told(keep, [resolved.transition] if resolved.transition else [], [])
@@ -68,7 +68,7 @@ def better(
         return own
     if _is_word(memory, own):
         return memory
-    never = datetime.min.replace(tzinfo=clock.now().tzinfo)
+    never = datetime.min.replace(tzinfo=UTC)
     return max(own, memory, key=lambda row: (RESTRICTION[row.state], row.updated_at or never))
 
 
@@ -85,10 +85,13 @@ def _same_move(one: CircuitBreakerStateData, other: CircuitBreakerStateData) -> 
 
 
 def _resolving(
-    name: str, mine: CircuitBreakerStateData | None, memory: CircuitBreakerStateData | None
+    name: str,
+    mine: CircuitBreakerStateData | None,
+    memory: CircuitBreakerStateData | None,
+    now: datetime,
 ) -> Callable[[Rows], Change[_Resolved]]:
     def resolved(rows: Rows) -> Change[_Resolved]:
-        current, now = rows[name], clock.now()
+        current = rows[name]
         # Who has the row itself need not be reminded of the move that led to it.
         known = better(mine, None if memory and _same_move(memory, current) else memory)
         if known is None:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from sqlalchemy import event
 from sqlalchemy.orm import Session, SessionTransaction
 
-from effaced import clock
 from effaced.audit.append import Record
 from effaced.audit.events import BreakerForcedClosed, BreakerForcedOpen, BreakerReset
 from effaced.audit.notes import NoteRef, noted
@@ -37,7 +36,7 @@ class Steering(Ground):
         session: Session | None = None,
     ) -> Transition:
         """Let nothing through for a while. With a session, in its transaction, and told after its commit."""
-        end = until_when(seconds, until)
+        end = until_when(self.repository.now(), seconds, until)
         made = pin(self._within(session), name, BreakerState.OPEN, until=end, actor=actor, note=note)
         return self._told_by(made, session)
 
@@ -52,7 +51,7 @@ class Steering(Ground):
         session: Session | None = None,
     ) -> Transition:
         """Let everything through for a while, whatever comes of it."""
-        end = until_when(seconds, until)
+        end = until_when(self.repository.now(), seconds, until)
         made = pin(self._within(session), name, BreakerState.CLOSED, until=end, actor=actor, note=note)
         return self._told_by(made, session)
 
@@ -88,7 +87,7 @@ def pin(
     reason = str(note.note_id) if note else None
 
     def pinned(rows: Rows) -> Change[Transition]:
-        row, now = rows[name], clock.now()
+        row, now = rows[name], repository.now()
         step = machine.force(row, state, now, until=until, actor=actor, reason=reason)
         assert step.transition is not None
         told = type_(breaker=name, previous=row.state.value, until=until, **noted(note))
@@ -106,7 +105,7 @@ def reset(
     require_name(name)
 
     def made_new(rows: Rows) -> Change[Transition]:
-        row, now = rows[name], clock.now()
+        row, now = rows[name], repository.now()
         step = machine.reset(row, now, actor=actor)
         assert step.transition is not None
         told = BreakerReset(breaker=name, previous=row.state.value, **noted(note))
@@ -117,9 +116,8 @@ def reset(
     return repository.change([name], made_new)
 
 
-def until_when(seconds: float | None, until: datetime | None) -> datetime:
+def until_when(now: datetime, seconds: float | None, until: datetime | None) -> datetime:
     """The end of a pin: in so many seconds, or then; 90 minutes if nothing is said. At most 30 days."""
-    now = clock.now()
     if seconds is not None and until is not None:
         raise _refused("until", "give seconds or until, not both")
     if seconds is not None:

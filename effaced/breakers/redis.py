@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
+from effaced import clock
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.codec import Unreadable, as_text, from_text
@@ -60,13 +62,24 @@ class RedisCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     A row that can't be read counts as lost: who has a memory of it (`layered.py`) writes that back.
     """
 
-    def __init__(self, connection: Redis, keep: Keep | None = None, *, prefix: str = PREFIX) -> None:
+    def __init__(
+        self,
+        connection: Redis,
+        keep: Keep | None = None,
+        *,
+        prefix: str = PREFIX,
+        now: Callable[[], datetime] = clock.now,
+    ) -> None:
         self._redis = connection
         self._read_all = connection.register_script(_READ_ALL)
         self._compare_and_set = connection.register_script(_COMPARE_AND_SET)
         self._keep = keep
         self._prefix = prefix
         self._unreadable: set[str] = set()
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now()
 
     def within(self, session: Session) -> CircuitBreakerStateRepository:
         """Redis has no part in the transaction, but what is told of the change has."""
@@ -74,7 +87,7 @@ class RedisCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         def keep(*made: Any) -> None:
             transitions.keep(session, *made)
 
-        return RedisCircuitBreakerStateRepository(self._redis, keep, prefix=self._prefix)
+        return RedisCircuitBreakerStateRepository(self._redis, keep, prefix=self._prefix, now=self._now)
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
         names = list(names)

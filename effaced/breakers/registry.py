@@ -59,7 +59,7 @@ class BreakerRegistry(Looking, Steering):
             permit.service_name,
             reason=permit.reason,
             retry_at=permit.blocked_until,
-            remaining=max(timedelta(0), permit.blocked_until - clock.now()),
+            remaining=max(timedelta(0), permit.blocked_until - self.repository.now()),
         )
 
     def on_success(self, permit: Permit) -> None:
@@ -103,7 +103,7 @@ class BreakerRegistry(Looking, Steering):
             rows = self._load(names)
             if all(map(_quiet, rows)):
                 return self._open_door(resolver, host, role, most, edition, rows)
-            verdict = rules.admit(rows, self._policies_of(names, role), role, clock.now(), most)
+            verdict = rules.admit(rows, self._policies_of(names, role), role, self.repository.now(), most)
             if verdict.trial:
                 verdict = self._start_trials(names, role, most)
         except StoreUnavailable:
@@ -199,7 +199,7 @@ class BreakerRegistry(Looking, Steering):
         policies = self._policies_of(names, admission.role)
 
         def recorded(rows: Rows) -> Change[tuple[Sequence[CircuitBreakerStateData], tuple[Transition, ...]]]:
-            now, chance = clock.now(), self._chance()
+            now, chance = self.repository.now(), self._chance()
             after, made = [], list[Transition]()
             for hold, policy in zip(admission.holds, policies, strict=True):
                 row = rows[hold.service_name]
@@ -220,7 +220,7 @@ class BreakerRegistry(Looking, Steering):
         policies = self._policies_of(names, role)
 
         def started(rows: Rows) -> Change[Verdict]:
-            now = clock.now()
+            now = self.repository.now()
             verdict = rules.admit([rows[name] for name in names], policies, role, now, most)
             after = [stamp(rows[row.service_name], row, now) for row in verdict.rows]
             return Change(after, verdict, verdict.transitions)

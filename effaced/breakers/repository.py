@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers import machine
 from effaced.breakers.administration import Administration
 from effaced.breakers.admission import acquire
@@ -50,7 +49,7 @@ class CircuitBreakerStateRepository(Administration):
     def get_open_states(self, limit: int | None = None) -> list[CircuitBreakerStateData]:
         """Those in the state open, the longest open first."""
         found = [each for each in self.load_all() if each.state is BreakerState.OPEN]
-        never = datetime.max.replace(tzinfo=clock.now().tzinfo)
+        never = datetime.max.replace(tzinfo=UTC)
         found.sort(key=lambda each: (each.opened_at or never, each.service_name))
         return found[:limit]
 
@@ -60,7 +59,7 @@ class CircuitBreakerStateRepository(Administration):
         """Count a failure and free a slot. Moves nothing: `record_failure_with_open_check` does."""
 
         def counted(data: CircuitBreakerStateData) -> machine.Step:
-            now = clock.now()
+            now = self.now()
             data = _freed(data)
             if data.is_pinned(now):
                 return machine.Step(data)
@@ -73,7 +72,7 @@ class CircuitBreakerStateRepository(Administration):
 
         def counted(data: CircuitBreakerStateData) -> machine.Step:
             data = _freed(data)
-            if data.is_pinned(clock.now()):
+            if data.is_pinned(self.now()):
                 return machine.Step(data)
             if data.state is BreakerState.HALF_OPEN:
                 return machine.Step(replace(data, success_count=data.success_count + 1))
@@ -113,9 +112,9 @@ class CircuitBreakerStateRepository(Administration):
         policy = BreakerPolicy(trial_calls=limit, stuck_timeout_s=stuck_timeout_seconds)
 
         def acquired(rows: Rows) -> Change[tuple[bool, str, str]]:
-            data = rows[service_name]
-            taken, step = acquire(data, policy, role, clock.now())
-            return stepped(data, step, (taken, data.state.value, step.data.state.value))
+            data, now = rows[service_name], self.now()
+            taken, step = acquire(data, policy, role, now)
+            return stepped(data, step, now, (taken, data.state.value, step.data.state.value))
 
         return self.change([service_name], acquired)
 
@@ -128,7 +127,7 @@ class CircuitBreakerStateRepository(Administration):
         self, service_name: str, policy: BreakerPolicy, outcome: Outcome
     ) -> tuple[CircuitBreakerStateData, Transition | None]:
         def counted(data: CircuitBreakerStateData) -> machine.Step:
-            now, data = clock.now(), _freed(data)
+            now, data = self.now(), _freed(data)
             return machine.Step(data) if data.is_pinned(now) else machine.count(data, policy, outcome, now)
 
         return self._step(service_name, counted)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import Executable, bindparam, delete, insert, select, update
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
+from effaced import dbtime
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.codec import NAMES, as_columns, from_columns
@@ -17,6 +19,7 @@ from effaced.breakers.model import BreakerState, CircuitBreakerStateData, StoreU
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.tables import breakers
 from effaced.db import Database, is_postgres
+from effaced.waits import restart
 
 T = TypeVar("T")
 _COLUMNS = [breakers.c[name] for name in NAMES]
@@ -47,6 +50,10 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     def within(self, session: Session) -> CircuitBreakerStateRepository:
         return SQLCircuitBreakerStateRepository(self._db, session)
 
+    def now(self) -> datetime:
+        with self._reading() as session:
+            return dbtime.now(session)
+
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
         if not names:
             return {}
@@ -66,6 +73,7 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
     def change(self, names: Collection[str], fn: Changing[T]) -> T:
         with self._writing() as session:
             before = _locked(session, sorted(names))
+            dbtime.now(session)  # which is known for a while then: `fn` asks, and needs no other connection
             change = fn(before)
             for row in to_write(before, change):
                 _write(session, row)
@@ -93,6 +101,15 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         else:
             with _answering(), self._db.begin() as session:
                 yield session
+
+
+def restart_waits(session: Session) -> int:
+    """Have open breakers that opened in the future stay open as long as they were meant to; how many.
+
+    A pin ends on a date that a person has named, so it stays.
+    """
+    own = (breakers.c.state == BreakerState.OPEN) & breakers.c.pinned.is_(None)
+    return restart(session, breakers.c.opened_at, (breakers.c.retry_at,), own)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from effaced import dbtime
 from effaced.audit.append import Record
 from effaced.breakers import transitions
 from effaced.breakers.drift import DriftReconciler
@@ -66,7 +67,8 @@ def layered_store(
             transitions.keep(session, made, records)
 
     return LayeredCircuitBreakerStateRepository(
-        RedisCircuitBreakerStateRepository(connection),
+        # By the database's clock, like the gates of the entries that wait for a breaker.
+        RedisCircuitBreakerStateRepository(connection, now=lambda: dbtime.now_for(database.sessions)),
         remembered=remembered,
         keep=keep,
         shadow=shadow or ShadowLogger(keeper=SQLShadowKeeper(database)),

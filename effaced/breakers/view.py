@@ -86,7 +86,7 @@ def look(
     known = names_of_all(called)
     wanted = [*known, *(each for each in stored if each not in known)] if names is None else list(names)
     rows = [stored.get(name) or new_row(name) for name in wanted]
-    now = clock.now()
+    now = repository.now()
     notes = _reasons(session, keyring, [row for row in rows if row.is_pinned(now)])
     return [_view(row, called, notes, now) for row in rows]
 

@@ -97,6 +97,7 @@ def drain(settings: Settings, breakers: tuple[str, ...]) -> None:
 
 def _drained(runtime: Runtime) -> str:
     runtime.require_ready()
+    runtime.restart_waits()
     runtime.advance_redrives()
     executed = runtime.executor.execute_due(limit=100_000)
     runner = runtime.runner()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.deadletters.change import Change, change, changed_values, refuse_undone
 from effaced.deadletters.letter import after_failed_try
 from effaced.deadletters.rules import (
@@ -61,7 +62,7 @@ def acquire_for_replay(session: Session, ids: Sequence[UUID], *, force: bool = F
     taken = session.execute(
         update(DeadLetter)
         .where(among(session, DeadLetter.id, ids), DeadLetter.status == PENDING, below)
-        .values(_taking(DeadLetter.retry_count + 1))
+        .values(_taking(DeadLetter.retry_count + 1, dbtime.now(session)))
         .returning(*_TAKEN)
     )
     return {row.id: Acquired(*row) for row in taken}
@@ -141,7 +142,7 @@ def _force(session: Session, ids: Sequence[UUID]) -> dict[UUID, Acquired]:
             update(DeadLetter)
             # Under the number that was read: whoever else took it meanwhile has raised it.
             .where(DeadLetter.id == letter.id, DeadLetter.acquired == letter.acquired, may)
-            .values(_taking(1) | {"marks": scarred(letter.marks, letter.retry_count)})
+            .values(_taking(1, dbtime.now(session)) | {"marks": scarred(letter.marks, letter.retry_count)})
             .returning(*_TAKEN)
         ).first()
         if row is not None:
@@ -153,9 +154,10 @@ def _ours(letter_id: UUID, acquired: int) -> ColumnElement[bool]:
     return (DeadLetter.id == letter_id) & (DeadLetter.status == REPLAYING) & (DeadLetter.acquired == acquired)
 
 
-def _taking(retry_count: Any) -> dict[str, Any]:
+def _taking(retry_count: Any, now: datetime) -> dict[str, Any]:
     return changed_values(Change(REPLAYING)) | {
         "retry_count": retry_count,
         "acquired": DeadLetter.acquired + 1,
-        "last_retry_at": clock.now(),
+        "last_retry_at": now,
+        "updated_at": now,
     }

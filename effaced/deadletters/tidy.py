@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, case, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import DeadLettersArchived
 from effaced.deadletters.change import Change, change, changed_values
@@ -37,7 +37,7 @@ def release_stale(session: Session, *, older_than: timedelta = STALE_AFTER, limi
         select(DeadLetter.id)
         .where(
             DeadLetter.status == REPLAYING,
-            DeadLetter.updated_at <= clock.now() - older_than,
+            DeadLetter.updated_at <= dbtime.now(session) - older_than,
             ~work_under_way(),
         )
         .order_by(DeadLetter.id)
@@ -50,7 +50,7 @@ def release_stale(session: Session, *, older_than: timedelta = STALE_AFTER, limi
         .where(among(session, DeadLetter.id, stale), DeadLetter.status == REPLAYING)
         .values(
             status=case((at_cap, REQUIRES_REVIEW.value), else_=PENDING.value),
-            updated_at=clock.now(),
+            updated_at=dbtime.now(session),
         )
         .returning(DeadLetter.id)
     )

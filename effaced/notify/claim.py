@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, literal, select, update
+from sqlalchemy import ColumnElement, Select, Table, literal, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.model import DeliveryStatus, NoticeType
 from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message
+from effaced.waits import restart
 
 # A literal: with a bound value a generic plan can't use the partial index.
 _PENDING = Delivery.status == literal(DeliveryStatus.PENDING, Delivery.status.type, literal_execute=True)
+
+_UNTIL = dbtime.moment("until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Claimed:
 
 def claim(session: Session, target: str, *, lease: timedelta) -> Claimed | None:
     """Claim the target's delivery that has been due for longest."""
-    due = select(Delivery.id).where(Delivery.target == target, _PENDING, Delivery.gate <= clock.now())
+    due = select(Delivery.id).where(Delivery.target == target, _PENDING, Delivery.gate <= dbtime.NOW)
     return _take(session, due.order_by(Delivery.gate, Delivery.id), lease)
 
 
@@ -50,7 +53,7 @@ def claim_of_removed(
     session: Session, targets: Targets, *, older_than: datetime, lease: timedelta
 ) -> Claimed | None:
     """Claim a delivery whose target is in the file no longer and has not come back for so long."""
-    lost = select(Delivery.id).where(_of_removed(targets, older_than), Delivery.gate <= clock.now())
+    lost = select(Delivery.id).where(_of_removed(targets, older_than), Delivery.gate <= dbtime.NOW)
     return _take(session, lost, lease)
 
 
@@ -58,7 +61,7 @@ def is_due(session: Session, targets: Targets, *, max_age: timedelta) -> bool:
     """Whether there is anything to fan out, to deliver or to give up. With no targets there never is."""
     if not len(targets):
         return False
-    now = clock.now()
+    now = dbtime.now(session)
     looks: list[Select[Any]] = [
         select(Message.id).where(Message.fanned_out_at.is_(None)),
         *(
@@ -70,20 +73,32 @@ def is_due(session: Session, targets: Targets, *, max_age: timedelta) -> bool:
     return any(session.execute(look.limit(1)).first() is not None for look in looks)
 
 
+def restart_waits(session: Session) -> int:
+    """Have waits that began in the future last as long as they were meant to; how many there were."""
+    table = cast(Table, Delivery.__table__)
+    waiting = _PENDING & table.c.waiting_since.is_not(None)
+    return restart(session, table.c.waiting_since, (table.c.gate,), waiting)
+
+
 def _of_removed(targets: Targets, older_than: datetime) -> ColumnElement[bool]:
     return _PENDING & Delivery.target.not_in(targets.names) & (Delivery.aging_since < older_than)
 
 
 def _take(session: Session, due: Select[Any], lease: timedelta) -> Claimed | None:
-    now = clock.now()
     # Through a CTE, which is evaluated once: a plain subquery with SKIP LOCKED may be run for every row.
     picked = due.limit(1).with_for_update(skip_locked=True).cte("picked")
     taken = session.execute(
         update(Delivery)
         .where(Delivery.id.in_(select(picked.c.id)))
         .execution_options(synchronize_session=False)
-        .values(attempts=Delivery.attempts + 1, token=Delivery.token + 1, gate=now + lease)
-        .returning(Delivery)
+        .values(
+            attempts=Delivery.attempts + 1,
+            token=Delivery.token + 1,
+            gate=_UNTIL,
+            waiting_since=dbtime.NOW,
+        )
+        .returning(Delivery),
+        dbtime.from_now(session, until=lease),
     ).scalar_one_or_none()
     if taken is None:
         return None
@@ -94,7 +109,7 @@ def _take(session: Session, due: Select[Any], lease: timedelta) -> Claimed | Non
         target=taken.target,
         attempts=taken.attempts,
         token=taken.token,
-        claimed_at=now,
+        claimed_at=taken.gate - lease,
         aging_since=taken.aging_since,
         type=message.type,
         payload=message.payload,

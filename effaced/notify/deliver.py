@@ -13,10 +13,10 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clients, clock
+from effaced import clients, clock, dbtime
 from effaced.db import Database
 from effaced.log import get_logger
-from effaced.notify.claim import Claimed, claim, claim_of_removed, is_due
+from effaced.notify.claim import Claimed, claim, claim_of_removed, is_due, restart_waits
 from effaced.notify.config import Targets
 from effaced.notify.fanout import fan_out
 from effaced.notify.settle import Outcome, Rules, settle
@@ -82,6 +82,8 @@ class Deliverer:
     # --- the database's part, in threads ---
 
     def _prepare(self) -> None:
+        with self._db.begin() as session:
+            restart_waits(session)
         more = True
         while more:
             with self._db.begin() as session:
@@ -92,7 +94,7 @@ class Deliverer:
         """A target that is gone may come back, so its messages wait; but not for ever."""
         while True:
             with self._db.begin() as session:
-                older = clock.now() - self._rules.max_age
+                older = dbtime.now(session) - self._rules.max_age
                 lost = claim_of_removed(
                     session, self._targets, older_than=older, lease=self._rules.backoff.lease
                 )

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.model import DeliveryStatus, new_id
 from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message
@@ -23,7 +23,7 @@ def fan_out(session: Session, targets: Targets) -> int:
 
     Messages that somebody else is about to fan out are skipped.
     """
-    now = clock.now()
+    now = dbtime.now(session)
     messages = session.execute(
         select(Message.id, Message.type, Message.created_at)
         .where(Message.fanned_out_at.is_(None))

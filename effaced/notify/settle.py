@@ -10,11 +10,13 @@ from uuid import UUID
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.model import DeliveryStatus
 from effaced.notify.claim import Claimed
 from effaced.notify.tables import Delivery, DeliveryAttempt
 from effaced.retries.policy import BackoffPolicy
+
+_GATE = dbtime.moment("new_gate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,9 @@ class Rules:
 
 def settle(session: Session, claimed: Claimed, outcome: Outcome, rules: Rules) -> bool:
     """Write the outcome down. Whoever comes after the lease and another claim changes nothing: False."""
-    now = clock.now()
+    now = dbtime.now(session)
     wait = max(rules.backoff.delay(claimed.attempts), outcome.retry_after or timedelta(0))
-    code = None if outcome.delivered else _end(claimed, outcome, rules, wait)
+    code = None if outcome.delivered else _end(claimed, outcome, rules, now + wait)
     status = DeliveryStatus.DELIVERED if outcome.delivered else DeliveryStatus.PENDING
     status = DeliveryStatus.UNDELIVERABLE if code else status
     ours = session.execute(
@@ -67,12 +69,14 @@ def settle(session: Session, claimed: Claimed, outcome: Outcome, rules: Rules) -
         )
         .values(
             status=status,
-            gate=now + wait if status is DeliveryStatus.PENDING else now,
+            gate=_GATE,
+            waiting_since=dbtime.NOW if status is DeliveryStatus.PENDING else None,
             last_error=outcome.error,
             status_code=outcome.status_code,
             ended_at=None if status is DeliveryStatus.PENDING else now,
         )
-        .returning(Delivery.id)
+        .returning(Delivery.id),
+        dbtime.from_now(session, new_gate=wait if status is DeliveryStatus.PENDING else timedelta(0)),
     ).first()
     if ours is None:
         return False
@@ -110,7 +114,7 @@ def requeue(
         .order_by(Delivery.id)
         .with_for_update()
     )
-    now = clock.now()
+    now = dbtime.now(session)
     flipped = session.execute(
         update(Delivery)
         .where(Delivery.id.in_(list(locked)))
@@ -120,14 +124,18 @@ def requeue(
     for each in flipped:
         if gates and each.id in gates:
             at = gates[each.id]
-            session.execute(update(Delivery).where(Delivery.id == each.id).values(gate=at, aging_since=at))
+            session.execute(
+                update(Delivery)
+                .where(Delivery.id == each.id)
+                .values(gate=at, aging_since=at, waiting_since=now)
+            )
     return [(each.message_id, each.target) for each in flipped]
 
 
-def _end(claimed: Claimed, outcome: Outcome, rules: Rules, wait: timedelta) -> str | None:
+def _end(claimed: Claimed, outcome: Outcome, rules: Rules, again_at: datetime) -> str | None:
     """Why there is no further try, or None if there is one."""
     if outcome.final:
         return outcome.error
     if claimed.attempts >= rules.max_attempts:
         return "attempts_exhausted"
-    return "max_age" if clock.now() + wait > claimed.aging_since + rules.max_age else None
+    return "max_age" if again_at > claimed.aging_since + rules.max_age else None

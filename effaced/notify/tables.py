@@ -14,6 +14,7 @@ from effaced.model import DeliveryStatus, NoticeType
 
 _WAITING = text("fanned_out_at IS NULL")
 _PENDING = text("status = 'pending'")
+_DELAYED = text("waiting_since IS NOT NULL AND status = 'pending'")
 
 
 class Message(Base):
@@ -48,6 +49,7 @@ class Delivery(Base):
     `gate` is the earliest moment anybody may claim it: the lease while a try is under way, the backoff
     after one that failed. `token` only grows: a settle counts under the token of its claim alone.
     `aging_since` is when the time began in which it must arrive: at the fan-out, or at a requeue.
+    `waiting_since` is when the wait for `gate` began, so that it keeps its length when the clock is set back.
     """
 
     __tablename__ = "effaced_deliveries"
@@ -56,6 +58,10 @@ class Delivery(Base):
         Index(
             "ix_effaced_deliveries_due", "target", "gate", "id",
             postgresql_where=_PENDING, sqlite_where=_PENDING,
+        ),
+        Index(
+            "ix_effaced_deliveries_waiting", "waiting_since",
+            postgresql_where=_DELAYED, sqlite_where=_DELAYED,
         ),
     )  # fmt: skip
 
@@ -66,6 +72,7 @@ class Delivery(Base):
     attempts: Mapped[int] = mapped_column(default=0)
     token: Mapped[int] = mapped_column(default=0)
     gate: Mapped[datetime] = mapped_column(UtcDateTime)
+    waiting_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     aging_since: Mapped[datetime] = mapped_column(UtcDateTime)
     last_error: Mapped[str | None] = mapped_column(String(255))
     status_code: Mapped[int | None]

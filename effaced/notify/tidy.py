@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.model import DeliveryStatus
 from effaced.notify.fanout import NEWS
 from effaced.notify.tables import Delivery, DeliveryAttempt, Message
@@ -21,7 +21,7 @@ def forget_old_messages(session: Session) -> int:
 
     One that still has to get out, or could not, stays: a person may have it sent again.
     """
-    now = clock.now()
+    now = dbtime.now(session)
     open_ = select(Delivery.id).where(
         Delivery.message_id == Message.id, Delivery.status != DeliveryStatus.DELIVERED
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.model import new_id
 from effaced.notify.notices import Notice
 from effaced.notify.tables import Message
@@ -19,7 +19,7 @@ from effaced.sql import insert_rows
 
 def announce(session: Session, notices: Iterable[Notice]) -> None:
     """Write these notices down, to be delivered once this transaction has committed."""
-    now = clock.now()
+    now = dbtime.now(session)
     rows = []
     for notice in notices:
         if not isinstance(notice, Notice):

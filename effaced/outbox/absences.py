@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import AbsenceSpiked
 from effaced.audit.tables import AuditEvent
@@ -67,7 +67,7 @@ class Alarm:
 
 def ring_for_absences(session: Session) -> list[str]:
     """Raise the alarm for every system where absences have sprung up; their names. Once a day at most."""
-    now = clock.now()
+    now = dbtime.now(session)
     return [name for name in known_resolvers(session) if _spikes(session, name, now)]
 
 
@@ -75,7 +75,7 @@ def raised(session: Session, since: timedelta = SHOWN) -> dict[str, Alarm]:
     """The last alarm of each system within that time, by name."""
     events = session.execute(
         select(AuditEvent.at, AuditEvent.payload)
-        .where(AuditEvent.type == AbsenceSpiked.type, AuditEvent.at > clock.now() - since)
+        .where(AuditEvent.type == AbsenceSpiked.type, AuditEvent.at > dbtime.now(session) - since)
         .order_by(AuditEvent.id)
     )
     return {told["resolver"]: _alarm(at, told) for at, told in events}

@@ -2,13 +2,14 @@
 
 A claim is an attempt. It sets the gate to the end of the lease and takes the next token; only whoever
 holds that token can settle the entry. On PostgreSQL rows that another runner is about to take are
-skipped, not waited for; on SQLite writers are serial anyway.
+skipped, not waited for; on SQLite writers are serial anyway. Leases are written and compared by the
+database's clock: see dbtime.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -28,8 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced import clock
-from effaced.db import UtcDateTime
+from effaced.dbtime import NOW, from_now, moment
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
@@ -56,8 +56,7 @@ LEASED: ColumnElement[bool] = outbox.c.status == IN_FLIGHT
 
 def claim(session: Session, resolver: str | Collection[str], *, limit: int, lease: timedelta) -> list[Entry]:
     """Claim up to `limit` due entries of one resolver, or of any of several, oldest first."""
-    now = clock.now()
-    values = {"whose": resolver, "now": now, "until": now + lease, "most": limit}
+    values = {"whose": resolver, "most": limit, **from_now(session, until=lease)}
     if isinstance(resolver, str):
         taken = run(session, _CLAIM, values).rows
     else:
@@ -73,8 +72,7 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     If it was claimed with others before, nobody knows whose call was the end of that runner: the attempt
     is returned. If it was alone, the crash is its own and counts.
     """
-    now = clock.now()
-    taken = run(session, _CLAIM_CRASHED, {"whose": resolver, "now": now, "until": now + lease}).rows
+    taken = run(session, _CLAIM_CRASHED, {"whose": resolver, **from_now(session, until=lease)}).rows
     return [as_entry(row) for row in taken]
 
 
@@ -86,15 +84,14 @@ def claim_trial(
     One that has just been tried in vain has a gate to come and makes way for others: if it alone were to
     blame, the system would never be found well.
     """
-    now = clock.now()
     mine = outbox.c.resolver == resolver, outbox.c.operation == operation
     due = select(outbox.c.entry_id)
     for branch in (
         due.where(*mine, FRESH).order_by(outbox.c.enqueued_at, outbox.c.entry_id),
-        due.where(*mine, GATED, outbox.c.gate <= now).order_by(outbox.c.gate, outbox.c.entry_id),
+        due.where(*mine, GATED, outbox.c.gate <= NOW).order_by(outbox.c.gate, outbox.c.entry_id),
     ):
         taking = _take(_first(branch, limit), alone=False)
-        taken = [as_entry(row) for row in session.execute(taking, {"until": now + lease, "now": now})]
+        taken = [as_entry(row) for row in session.execute(taking, from_now(session, until=lease))]
         if taken:
             return taken
     return []
@@ -104,21 +101,17 @@ def claim_crashed_trial(
     session: Session, resolver: str, operation: OutboxOperation, *, lease: timedelta
 ) -> list[Entry]:
     """The same for one whose runner died, like `claim_crashed`: to be run with no other beside it."""
-    now = clock.now()
     mine = _CRASHED.where(outbox.c.operation == operation).order_by(outbox.c.gate, outbox.c.entry_id)
     taking = _take(_first(mine, 1), alone=True)
-    values = {"whose": resolver, "now": now, "until": now + lease}
+    values = {"whose": resolver, **from_now(session, until=lease)}
     return [as_entry(row) for row in session.execute(taking, values)]
 
 
 def has_crashed(session: Session, resolver: str, operation: OutboxOperation | None = None) -> bool:
     """Whether a lease of this resolver has run out."""
-    overdue = select(outbox.c.entry_id).where(
-        outbox.c.resolver == resolver, LEASED, outbox.c.gate <= clock.now()
-    )
-    if operation is not None:
-        overdue = overdue.where(outbox.c.operation == operation)
-    return session.execute(overdue.limit(1)).first() is not None
+    overdue = _CRASHED if operation is None else _CRASHED.where(outbox.c.operation == operation)
+    values = {"whose": resolver, **from_now(session)}
+    return session.execute(overdue.limit(1), values).first() is not None
 
 
 def keep_returned(session: Session, entries: Collection[Entry], *, lease: timedelta) -> None:
@@ -126,12 +119,13 @@ def keep_returned(session: Session, entries: Collection[Entry], *, lease: timede
 
     A lease of such a call that runs out is not a crash, whatever becomes of the process.
     """
-    now = clock.now()
+    values = from_now(session, until=lease)
     for entry in entries:
         session.execute(
             update(outbox)
             .where(outbox.c.entry_id == entry.entry_id, LEASED, outbox.c.token == entry.token)
-            .values(gate=now + lease, returned_at=now)
+            .values(gate=_UNTIL, waiting_since=NOW, returned_at=NOW),
+            values,
         )
 
 
@@ -142,7 +136,11 @@ def release(session: Session, entries: Collection[Entry]) -> None:
             update(outbox)
             .where(outbox.c.entry_id == entry.entry_id, LEASED, outbox.c.token == entry.token)
             .values(
-                status=OutboxStatus.PENDING, gate=None, attempts=outbox.c.attempts - 1, claimed_alone=False
+                status=OutboxStatus.PENDING,
+                gate=None,
+                waiting_since=None,
+                attempts=outbox.c.attempts - 1,
+                claimed_alone=False,
             )
         )
 
@@ -158,42 +156,44 @@ def claim_read_back(
     `crashed` claims one whose runner died over it, to be run with nothing else beside it: from then on
     its crashes count, and at the limit it is given up.
     """
-    now = clock.now()
-    due = _due_read_backs(resolver, now, crashed=crashed).order_by(outbox.c.verify_due_at)
+    due = _due_read_backs(resolver, crashed=crashed).order_by(outbox.c.verify_due_at)
     own_crash = case((outbox.c.verifying & outbox.c.claimed_alone, 1), else_=0)
     taken = session.execute(
         update(outbox)
         .where(_first(due, 1))
         .values(
-            verify_due_at=now + lease,
+            verify_due_at=_UNTIL,
+            waiting_since=NOW,
             token=outbox.c.token + 1,
             crashes=outbox.c.crashes + own_crash,
             verifying=True,
             claimed_alone=crashed,
         )
-        .returning(*COLUMNS)
+        .returning(*COLUMNS),
+        from_now(session, until=lease),
     ).first()
     return as_entry(taken) if taken else None
 
 
 def has_crashed_read_back(session: Session, resolver: str) -> bool:
     """Whether the lease of a read-back has run out."""
-    overdue = _due_read_backs(resolver, clock.now(), crashed=True)
-    return session.execute(overdue.limit(1)).first() is not None
+    overdue = _due_read_backs(resolver, crashed=True)
+    return session.execute(overdue.limit(1), from_now(session)).first() is not None
 
 
-def release_read_back(session: Session, entry: Entry, due_at: datetime) -> None:
+def release_read_back(session: Session, entry: Entry, *, wait: timedelta) -> None:
     """Give a read-back back that has ended without anybody knowing what it saw."""
     session.execute(
         update(outbox)
         .where(outbox.c.entry_id == entry.entry_id, outbox.c.verifying, outbox.c.token == entry.token)
-        .values(verify_due_at=due_at, verifying=False, claimed_alone=False)
+        .values(verify_due_at=_UNTIL, waiting_since=NOW, verifying=False, claimed_alone=False),
+        from_now(session, until=wait),
     )
 
 
-def _due_read_backs(resolver: str, now: datetime, *, crashed: bool) -> Select[*tuple[Any, ...]]:
+def _due_read_backs(resolver: str, *, crashed: bool) -> Select[*tuple[Any, ...]]:
     return select(outbox.c.entry_id).where(
-        outbox.c.resolver == resolver, outbox.c.verify_due_at <= now, outbox.c.verifying.is_(crashed)
+        outbox.c.resolver == resolver, outbox.c.verify_due_at <= NOW, outbox.c.verifying.is_(crashed)
     )
 
 
@@ -216,7 +216,7 @@ def _due(mine: ColumnElement[bool]) -> ColumnElement[bool]:
         outbox.c.enqueued_at, outbox.c.entry_id
     )
     gated = _lockable(
-        select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= _NOW), most
+        select(outbox.c.entry_id, outbox.c.enqueued_at).where(mine, GATED, outbox.c.gate <= NOW), most
     ).order_by(outbox.c.gate, outbox.c.entry_id)
     both = union_all(select(fresh.cte("fresh")), select(gated.cte("gated"))).subquery()
     return outbox.c.entry_id.in_(
@@ -239,17 +239,18 @@ def _take(which: ColumnElement[bool], *, alone: bool) -> ReturningUpdate[*tuple[
             token=outbox.c.token + 1,
             claimed_alone=alone,
             returned_at=null(),
-            gate=bindparam("until", type_=UtcDateTime()),
-            last_attempt_at=_NOW,
+            gate=_UNTIL,
+            waiting_since=NOW,
+            last_attempt_at=NOW,
         )
         .returning(*COLUMNS)
     )
 
 
 # Built once: putting such a statement together takes longer than the database takes to run it.
-_NOW = bindparam("now", type_=UtcDateTime())
+_UNTIL = moment("until")
 _MINE = outbox.c.resolver == bindparam("whose", type_=String())
 _ANY = outbox.c.resolver.in_(bindparam("whose", type_=String(), expanding=True))
-_CRASHED = select(outbox.c.entry_id).where(_MINE, LEASED, outbox.c.gate <= _NOW)
+_CRASHED = select(outbox.c.entry_id).where(_MINE, LEASED, outbox.c.gate <= NOW)
 _CLAIM, _CLAIM_ANY = _take(_due(_MINE), alone=False), _take(_due(_ANY), alone=False)
 _CLAIM_CRASHED = _take(_first(_CRASHED.order_by(outbox.c.gate, outbox.c.entry_id), 1), alone=True)

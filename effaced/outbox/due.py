@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.model import OutboxStatus
 from effaced.outbox.claim import FRESH, GATED, LEASED
 from effaced.outbox.flow import not_paused
@@ -20,7 +20,7 @@ _UNVERIFIED = OutboxRow.verify_due_at.is_not(None)
 
 def due_resolvers(session: Session) -> set[str]:
     """The resolvers with at least one entry that may be claimed now. Paused ones are not among them."""
-    now = clock.now()
+    now = dbtime.now(session)
     branches: tuple[tuple[ColumnElement[bool], ColumnElement[bool] | None], ...] = (
         (FRESH, None),
         (GATED, OutboxRow.gate <= now),
@@ -61,7 +61,7 @@ def counts_by_resolver(
 
 def oldest_due(session: Session) -> dict[str, datetime]:
     """Since when something of each resolver could have been called. Paused ones are among them."""
-    now = clock.now()
+    now = dbtime.now(session)
     found: dict[str, datetime] = {}
     for branch in (FRESH, GATED, LEASED):
         for name in _names(session, branch):

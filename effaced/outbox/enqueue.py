@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.crypto import Keyring
 from effaced.doorbell import ring_after_commit
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
@@ -51,14 +51,18 @@ def enqueue(
     """
     names = {call.resolver for call in calls}
     waited_for = {name for call in calls for name in call.after if name in names}
+    now = dbtime.now(session)
     rows = [
         {
             **_row(keyring, call),
+            "enqueued_at": now,
+            "aging_since": now,
             "request_id": request_id,
             "operation": operation,
             "subject_key_id": subject.key_id,
             "subject_hmac": subject.hmac,
             "gate": (not_before or {}).get(call.resolver),
+            "waiting_since": now if call.resolver in (not_before or {}) else None,
             "waits_for": sorted(name for name in call.after if name in names) or None,
             "unblocks": call.resolver in waited_for,
         }
@@ -80,7 +84,7 @@ def enqueue(
 
 
 def _row(keyring: Keyring, call: Call) -> dict[str, Any]:
-    entry_id, now = call.entry_id, clock.now()
+    entry_id = call.entry_id
     corrected = bool(call.corrections)
     return {
         "entry_id": entry_id,
@@ -96,7 +100,5 @@ def _row(keyring: Keyring, call: Call) -> dict[str, Any]:
         "token": 0,
         "claimed_alone": False,
         "crashes": 0,
-        "enqueued_at": now,
-        "aging_since": now,
         "times_parked": 0,
     }

@@ -10,11 +10,11 @@ from uuid import UUID
 from sqlalchemy import String, bindparam, cast, insert, literal_column, null, select, union_all, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import ResolverPaused, ResolverResumed
 from effaced.audit.notes import NoteRef, noted
-from effaced.db import Json, UtcDateTime, is_postgres
+from effaced.db import Json, is_postgres
 from effaced.doorbell import ring_after_commit
 from effaced.model import PolicyScope
 from effaced.notify import notices
@@ -30,10 +30,12 @@ _SECOND = timedelta(seconds=1)
 # Asked before every claim, in one go: what is paused, and whose rate somebody has changed.
 _MINE = [bindparam("resolver", type_=String()), literal_column(f"'{ALL}'")]
 _STANDING = union_all(
-    select(literal_column("'pause'"), flow.c.paused_until, cast(null(), Json)).where(
-        flow.c.resolver.in_(_MINE), flow.c.paused_at.is_not(None)
+    select(literal_column("'pause'"), cast(null(), Json)).where(
+        flow.c.resolver.in_(_MINE),
+        flow.c.paused_at.is_not(None),
+        flow.c.paused_until.is_(None) | (flow.c.paused_until > dbtime.NOW),
     ),
-    select(policies.c.scope, cast(null(), UtcDateTime()), policies.c.body).where(
+    select(policies.c.scope, policies.c.body).where(
         policies.c.kind == literal_column("'rate'"),
         policies.c.scope.in_([literal_column("'resolver'"), literal_column("'global'")]),
         policies.c.key.in_(_MINE),
@@ -64,13 +66,14 @@ def pause(
 ) -> bool:
     """Have nothing more claimed; what is in flight is finished. False if it was paused already."""
     row = lock(session, resolver)
-    if _holds(row, clock.now()):
+    now = dbtime.now(session)
+    if _holds(row, now):
         return False
     session.execute(
         update(flow)
         .where(flow.c.resolver == resolver)
         .values(
-            paused_at=clock.now(),
+            paused_at=now,
             paused_until=until,
             paused_by=actor,
             pause_code=code,
@@ -85,7 +88,7 @@ def pause(
 
 def resume(session: Session, resolver: str, *, actor: str, note: NoteRef | None = None) -> bool:
     """Let the resolver be called again. False if it was not paused."""
-    if not _holds(lock(session, resolver), clock.now()):
+    if not _holds(lock(session, resolver), dbtime.now(session)):
         return False
     ended = dict.fromkeys(("paused_at", "paused_until", "paused_by", "pause_code", "note_id"))
     session.execute(update(flow).where(flow.c.resolver == resolver).values(ended))
@@ -96,7 +99,7 @@ def resume(session: Session, resolver: str, *, actor: str, note: NoteRef | None 
 
 def pauses(session: Session) -> dict[str, Pause]:
     """What is paused now, by name; `*` stands for everything."""
-    now = clock.now()
+    now = dbtime.now(session)
     rows = session.execute(select(flow).where(flow.c.paused_at.is_not(None)).order_by(flow.c.resolver))
     return {
         row.resolver: Pause(
@@ -122,11 +125,12 @@ class Standing:
 
 def standing(session: Session, resolver: str) -> Standing:
     """How things stand with this resolver."""
-    now, paused = clock.now(), False
+    paused = False
     rates: dict[str, float | None] = {}
-    for what, until, body in run(session, _STANDING, {"resolver": resolver}).rows:
+    values = {"resolver": resolver, **dbtime.from_now(session)}
+    for what, body in run(session, _STANDING, values).rows:
         if what == "pause":
-            paused = paused or until is None or until > now
+            paused = True
         else:
             rates[what] = body.get("rate_per_second")
     return Standing(paused, rates.get(PolicyScope.RESOLVER), rates.get(PolicyScope.GLOBAL))
@@ -155,9 +159,13 @@ class Booking:
         self._session, self._resolver = session, resolver
         self._each = cost / per_second
         booked_until = lock(session, resolver).booked_until
-        now = clock.now()  # not before the lock was given: that may have taken a while
+        now = dbtime.now(session)  # not before the lock was given: that may have taken a while
+        most = max(_SECOND.total_seconds(), self._each)
+        # Nobody books further ahead than that. If it looks so, the clock was set back since: begin anew.
+        if booked_until is not None and booked_until - now > timedelta(seconds=most) + _SECOND:
+            booked_until = None
         self._from = max(booked_until or now, now)
-        ahead = max(_SECOND.total_seconds(), self._each) - (self._from - now).total_seconds()
+        ahead = most - (self._from - now).total_seconds()
         self.room = max(0, int(ahead / self._each + 1e-9))
         self.wait = 0.0 if self.room else self._each - ahead
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import Record
 from effaced.audit.events import Requeued
 from effaced.audit.notes import NoteRef, noted
@@ -72,6 +72,7 @@ def requeue(
             for entry in abandoned
         ],
     )
+    now = dbtime.now(session)
     flipped = session.execute(
         update(OutboxRow)
         .where(OutboxRow.entry_id.in_([entry.entry_id for entry in abandoned]))
@@ -81,9 +82,10 @@ def requeue(
             crashes=0,
             claimed_alone=False,
             gate=None,
+            waiting_since=None,
             last_error=None,
             ended_at=None,
-            aging_since=clock.now(),
+            aging_since=now,
             idle_since=None,
             times_parked=0,
         )
@@ -95,7 +97,10 @@ def requeue(
         update_rows(
             session,
             OutboxRow,
-            [{"entry_id": each, "gate": gates[each], "aging_since": gates[each]} for each in later],
+            [
+                {"entry_id": each, "gate": gates[each], "waiting_since": now, "aging_since": gates[each]}
+                for each in later
+            ],
         )
     ring_after_commit(session, {entry.resolver for entry in entries})
     return entries

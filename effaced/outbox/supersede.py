@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, and_, literal_column, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import Record, append
 from effaced.audit.events import RectificationCompleted, RectificationStepFailed
 from effaced.crypto import Keyring
@@ -146,9 +146,10 @@ def _abandon(session: Session, result: Superseded, by: UUID) -> None:
             status=OutboxStatus.ABANDONED,
             token=outbox.c.token + 1,
             gate=None,
+            waiting_since=None,
             last_error=ERROR,
             outcome=StepOutcome.SUPERSEDED,
-            ended_at=clock.now(),
+            ended_at=dbtime.now(session),
             corrections_sealed=None,
             ref_sealed=None,
             waits_for=None,

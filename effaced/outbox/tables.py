@@ -18,6 +18,8 @@ _LEASED = text("status = 'in_flight'")
 _VERIFIED = text("verification IS NOT NULL")
 _CORRECTING = text("operation = 'rectify' AND status <> 'succeeded'")
 _UNVERIFIED = text("verify_due_at IS NOT NULL")
+# Without those in flight, of which there are few: a claim needs no entry in a further index.
+_WAITING = text("waiting_since IS NOT NULL AND status <> 'in_flight'")
 
 
 class OutboxRow(Base):
@@ -28,6 +30,8 @@ class OutboxRow(Base):
     while the row is in flight under the token of its claim. `aging_since` is when the time began in which
     the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one, when
     nothing is left to wait for. `idle_since` is when the last try since then ended; null before the first.
+    `waiting_since` is when the wait began that ends at `gate` or `verify_due_at`; null where there is none,
+    or where somebody else has named the date. So a wait keeps its length when the clock is set back.
 
     `claimed_alone` says that nothing else ran in the process of the claim, so that its death counts in
     `crashes`. `returned_at` is when a call returned whose result could not be written down yet. While
@@ -57,6 +61,9 @@ class OutboxRow(Base):
         Index(
             "ix_effaced_outbox_corrections", "subject_hmac", "resolver",
             postgresql_where=_CORRECTING, sqlite_where=_CORRECTING,
+        ),
+        Index(
+            "ix_effaced_outbox_waiting", "waiting_since", postgresql_where=_WAITING, sqlite_where=_WAITING
         ),
         Index("ix_effaced_outbox_request", "request_id", "entry_id"),
         Index("ix_effaced_outbox_status", "status", "gate", "entry_id"),
@@ -90,6 +97,7 @@ class OutboxRow(Base):
     verified_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     verify_due_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     verifying: Mapped[bool] = mapped_column(default=False, server_default=false())
+    waiting_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     corrections_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
     fields: Mapped[list[str] | None] = mapped_column(Json)
     waits_for: Mapped[list[str] | None] = mapped_column(Json)

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.doorbell import ring_after_commit
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome
 from effaced.outbox.entry import Entry
@@ -38,7 +38,7 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
         if len(left) == len(row.waits_for):
             continue
         # The time in which it has to come to an end begins when it may be called.
-        begins = {} if left else {"aging_since": clock.now()}
+        begins = {} if left else {"aging_since": dbtime.now(session)}
         session.execute(
             update(outbox).where(outbox.c.entry_id == row.entry_id).values(waits_for=left or None, **begins)
         )

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.accounts.tables import Officer
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestApproved
@@ -63,7 +63,7 @@ def approve(session: Session, keyring: Keyring, request_id: UUID, *, by: Officer
     )
     if given >= request.approvals_needed:
         request.status = RequestStatus.APPROVED
-        request.execute_at = clock.now()
+        request.execute_at = dbtime.now(session)
     return request
 
 

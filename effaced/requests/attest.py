@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import ReadBackAttested, ReferenceRevealed, StepAttested
 from effaced.audit.notes import noted, write_note
@@ -76,8 +76,9 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
             outcome=StepOutcome.ATTESTED,
             token=outbox.c.token + 1,
             gate=None,
+            waiting_since=None,
             last_error=None,
-            ended_at=clock.now(),
+            ended_at=dbtime.now(session),
             ref_sealed=None,
             corrections_sealed=None,
             waits_for=None,
@@ -113,7 +114,7 @@ def _attest_gone(session: Session, keyring: Keyring, entry: Entry, actor: str, r
         .where(mine)
         .values(
             verification=Verification.ATTESTED,
-            verified_at=clock.now(),
+            verified_at=dbtime.now(session),
             token=outbox.c.token + 1,
             ref_sealed=None,
         )

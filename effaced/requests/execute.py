@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import Record, append, append_one
 from effaced.audit.events import (
     CellRetained,
@@ -150,14 +150,15 @@ class Executor:
     def _next(self, *conditions: ColumnElement[bool], waited_for: bool = False) -> bool | None:
         """Execute the next due request; None if there is none."""
         due = select(Request).where(
-            Request.status == RequestStatus.APPROVED, Request.execute_at <= clock.now(), *conditions
+            Request.status == RequestStatus.APPROVED, Request.execute_at <= dbtime.NOW, *conditions
         )
         tried: UUID | None = None
         try:
             try:
                 with self._db.begin() as session:
                     request = session.scalars(
-                        due.order_by(Request.execute_at).limit(1).with_for_update(skip_locked=True)
+                        due.order_by(Request.execute_at).limit(1).with_for_update(skip_locked=True),
+                        dbtime.from_now(session),
                     ).first()
                     if request is None:
                         return None
@@ -341,7 +342,7 @@ class Executor:
         append_one(session, failed, **about)
         # A lock that was not given in time or a server that went away may well be fine in a moment.
         if isinstance(error, OperationalError) and request.execute_attempts < _RETRIES:
-            request.execute_at = clock.now() + _RETRY_STEP * request.execute_attempts
+            request.execute_at = dbtime.now(session) + _RETRY_STEP * request.execute_attempts
             return
         request.execute_at = None
         failure = Failure(

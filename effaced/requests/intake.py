@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.accounts.tables import ApiKey
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RequestDuplicate, RequestReceived, RequestRepeated
@@ -133,7 +133,7 @@ def receive(
         approvals_needed=approvals,
         received_at=now,
         due_at=due_date(now, zone),
-        execute_at=None if approvals or original else now,
+        execute_at=None if approvals or original else dbtime.now(session),
         execute_attempts=0,
     )
     session.add(request)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.deadletters.tables import Redrive, RedriveRow
 from effaced.deadletters.tidy import archive_settled, expire, release_stale
 from effaced.model import RedriveStatus
@@ -30,7 +30,10 @@ def forget_old_redrives(session: Session, *, limit: int = 20) -> int:
     """Remove redrives that ended long ago, with their rows; how many. The trail has what they did."""
     ended = session.scalars(
         select(Redrive.id)
-        .where(Redrive.status != RedriveStatus.RUNNING, Redrive.ended_at < clock.now() - REDRIVES_KEPT)
+        .where(
+            Redrive.status != RedriveStatus.RUNNING,
+            Redrive.ended_at < dbtime.now(session) - REDRIVES_KEPT,
+        )
         .order_by(Redrive.id)
         .limit(limit)
         .with_for_update(skip_locked=True)

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Row, and_, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import BulkRequeued, ExecutionRequeued, MessageRequeued, ReadBackRequested
 from effaced.audit.notes import NoteRef, noted, write_note
@@ -244,7 +244,7 @@ def _read_backs(session: Session, letters: Sequence[_Replayed], actor: str, note
 def _local_executions(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
     for each in _of(letters, DeadLetterDomain.LOCAL_EXECUTION):
         request = session.get_one(Request, each.letter.request_id)
-        request.execute_at, request.execute_attempts = each.at or clock.now(), 0
+        request.execute_at, request.execute_attempts = each.at or dbtime.now(session), 0
         event = ExecutionRequeued(**noted(note))
         append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
 

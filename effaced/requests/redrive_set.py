@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import Uuid, func, insert, literal, select, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import RedriveEnded, RedriveStarted
 from effaced.audit.notes import NoteRef, noted, write_note
@@ -75,7 +75,7 @@ def start_redrive(
     if chosen is None:
         raise _nothing()
     note = write_note(session, keyring, reason, author=actor)
-    redrive_id, now = new_id(), clock.now()
+    redrive_id, now = new_id(), dbtime.now(session)
     session.execute(
         insert(Redrive).values(
             id=redrive_id,
@@ -126,8 +126,9 @@ def step(session: Session, redrive_id: UUID, *, ahead: timedelta = AHEAD, limit:
     redrive = _take(session, redrive_id)
     if redrive is None:
         return False
-    pace = Pace(redrive.per_second, max(redrive.next_at or clock.now(), clock.now()))
-    rows = _next(session, redrive, min(limit, _may(pace, ahead)))
+    now = dbtime.now(session)
+    pace = Pace(redrive.per_second, _next_at(redrive, now, ahead))
+    rows = _next(session, redrive, min(limit, _may(pace, now + ahead)))
     ids = [letter_id for _, letter_id in rows]
     note = NoteRef(redrive.note_id, redrive.note_hmac)
     results = replay(session, ids, actor=redrive.by, note=note, force=redrive.force, pace=pace) if ids else []
@@ -205,11 +206,18 @@ def _take(session: Session, redrive_id: UUID) -> Redrive | None:
     return session.scalars(query.with_for_update(skip_locked=True)).first()
 
 
-def _may(pace: Pace, ahead: timedelta) -> int:
-    """How many may be released now."""
+def _next_at(redrive: Redrive, now: datetime, ahead: timedelta) -> datetime:
+    """When the next one may be tried."""
+    at, step = redrive.next_at or now, timedelta(seconds=1 / (redrive.per_second or FASTEST))
+    # Nobody goes further ahead than that. If it looks so, the clock was set back since.
+    return now if at < now or at > now + 2 * ahead + step else at
+
+
+def _may(pace: Pace, until: datetime) -> int:
+    """How many may be released until then."""
     if pace.per_second is None:
         return STEP
-    room: timedelta = clock.now() + ahead - pace.at
+    room: timedelta = until - pace.at
     return max(0, math.ceil(room.total_seconds() * pace.per_second))
 
 
@@ -254,7 +262,7 @@ def _give_up_next(session: Session, redrive_id: UUID) -> None:
 
 
 def _end(session: Session, redrive: Redrive, status: RedriveStatus, actor: str) -> None:
-    redrive.status, redrive.ended_at, redrive.ended_by = status, clock.now(), actor
+    redrive.status, redrive.ended_at, redrive.ended_by = status, dbtime.now(session), actor
     event = RedriveEnded(
         redrive_id=redrive.id,
         requeued=redrive.requeued,

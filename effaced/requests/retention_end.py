@@ -16,7 +16,7 @@ from sqlalchemy import Delete, Update, delete, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import RetentionEnded
 from effaced.audit.notes import NoteRef, noted
@@ -135,7 +135,7 @@ def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request
 def hand_over(session: Session, request_id: UUID, *, after: timedelta = timedelta()) -> None:
     """Leave the rest to whoever looks next."""
     mine = RetentionEnding.request_id == request_id
-    session.execute(update(RetentionEnding).where(mine).values(go_on_at=clock.now() + after))
+    session.execute(update(RetentionEnding).where(mine).values(go_on_at=dbtime.now(session) + after))
 
 
 def give_up(session: Session, request_id: UUID) -> None:
@@ -165,7 +165,7 @@ def _go_on(
     if left:
         ending.of = ending.rows + left
     ending.rows += sum(each.rows for each in done)
-    ending.go_on_at = clock.now() + _LEFT_ALONE
+    ending.go_on_at = dbtime.now(session) + _LEFT_ALONE
     return Part(done, False, ending.rows, ending.of)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RetentionFailed
 from effaced.audit.notes import NoteRef, write_note
@@ -89,9 +89,11 @@ class Ender:
         return rows
 
     def _orders(self, *, on_schedule: bool) -> list[_Order]:
-        begun = select(RetentionEnding).where(RetentionEnding.go_on_at <= clock.now())
+        begun = select(RetentionEnding).where(RetentionEnding.go_on_at <= dbtime.NOW)
         with self.database.read() as session:
-            found = session.scalars(begun.order_by(RetentionEnding.go_on_at).limit(_LOT)).all()
+            found = session.scalars(
+                begun.order_by(RetentionEnding.go_on_at).limit(_LOT), dbtime.from_now(session)
+            ).all()
             orders = [_Order(each.request_id, each.actor, note=_note_of(each)) for each in found]
             if orders or not on_schedule:
                 return orders

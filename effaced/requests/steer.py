@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.notes import write_note
 from effaced.crypto import Keyring
 from effaced.errors import Conflict, Problem, Refused
@@ -25,7 +25,7 @@ def pause(
             f"The hours {said.replace('must', 'of a pause must')}.", problems=[Problem("hours", said)]
         )
     note = write_note(session, keyring, reason, author=actor)
-    until = clock.now() + timedelta(hours=hours) if hours is not None else None
+    until = dbtime.now(session) + timedelta(hours=hours) if hours is not None else None
     if not flow.pause(session, resolver, actor=actor, note=note, until=until):
         raise Conflict(f"{_name(resolver)} paused already.")
 

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import LocalErasureBegun, LocalTableErased
 from effaced.datamap.bulk import batch, limited_to
@@ -99,7 +99,7 @@ def _held(session: Session, request_id: UUID) -> Request | None:
     request = session.get(Request, request_id, with_for_update=True)
     if request is None or request.status is not RequestStatus.APPROVED:
         return None
-    request.execute_at = clock.now() + _LEFT_ALONE
+    request.execute_at = dbtime.now(session) + _LEFT_ALONE
     return request
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -16,6 +16,8 @@ from effaced.outbox.flow import Booking, Standing, standing
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.gate import Gate
 from effaced.saga.rules import RuleBook, limits_of
+
+_LOOK_AGAIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +167,10 @@ class Claims:
         if admission is not None:
             self._gate.give_back(admission, len(late))
 
-    def release_read_back(self, entry: Entry, due_at: datetime) -> None:
-        """Give back a read-back that was made and could not be written down."""
+    def release_read_back(self, entry: Entry) -> None:
+        """Give back a read-back that was made and could not be written down: it is made again, in a while."""
         with self._sessions.begin() as session:
-            outbox.release_read_back(session, entry, due_at)
+            outbox.release_read_back(session, entry, wait=_LOOK_AGAIN)
 
     def keep(self, entries: list[Entry]) -> None:
         """Renew the leases of entries whose call has returned and could not be written down yet.

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Select, Table, select
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.crypto import Keyring
@@ -25,6 +25,7 @@ from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import outbox as outbox_table
+from effaced.outbox.waits import restart_waits
 from effaced.resolvers.protocols import Erased, Rectified
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.decide import abandoned, decide, failed, parked
@@ -113,6 +114,7 @@ class Outbox:
     def claim_batch(self, limit: int = 50, *, lease: timedelta = _LEASE) -> Sequence[OutboxEntry]:
         """Claim due entries of any resolver, the oldest first. One whose runner died comes by itself."""
         with self.sessions.begin() as session:
+            restart_waits(session)
             names = sorted(due_resolvers(session))
             for name in names:
                 if crashed := claims.claim_crashed(session, name, lease=lease):
@@ -130,23 +132,23 @@ class Outbox:
         rectify = entry.operation is OutboxOperation.RECTIFY
         return self._mark(
             entry,
-            lambda claimed: decide(
-                Result(claimed, answer=Rectified() if rectify else Erased()), _RULES, clock.now()
+            lambda claimed, now: decide(
+                Result(claimed, answer=Rectified() if rectify else Erased()), _RULES, now
             ),
             on_complete,
         )
 
     def mark_failed(self, entry: OutboxEntry, *, error: str, next_attempt_at: datetime) -> bool:
         """It did not, and is to be tried again. `error` is a class name."""
-        return self._mark(entry, lambda claimed: failed(Result(claimed), error, next_attempt_at))
+        return self._mark(entry, lambda claimed, _now: failed(Result(claimed), error, next_attempt_at))
 
     def mark_abandoned(self, entry: OutboxEntry, *, error: str) -> bool:
         """It never will. `error` is a class name."""
-        return self._mark(entry, lambda claimed: abandoned(Result(claimed), error, "marked_abandoned"))
+        return self._mark(entry, lambda claimed, _now: abandoned(Result(claimed), error, "marked_abandoned"))
 
     def mark_scheduled(self, entry: OutboxEntry, *, resume_at: datetime) -> bool:
         """The system lets the data go later; look again then."""
-        return self._mark(entry, lambda claimed: parked(Result(claimed), resume_at, _RULES, clock.now()))
+        return self._mark(entry, lambda claimed, now: parked(Result(claimed), resume_at, _RULES, now))
 
     # --- for people ---
 
@@ -179,7 +181,7 @@ class Outbox:
     def _mark(
         self,
         entry: OutboxEntry,
-        decision_of: Callable[[Entry], Decision],
+        decision_of: Callable[[Entry, datetime], Decision],
         on_complete: Callable[[Session, Sequence[Completed]], None] = lambda _session, _completed: None,
     ) -> bool:
         with self.sessions.begin() as session:
@@ -189,7 +191,7 @@ class Outbox:
                 return False
             claimed = replace(as_entry(row), token=entry.token)
             audit = self.audit or DatabaseAuditSink()
-            return bool(settle(session, [decision_of(claimed)], on_complete, audit))
+            return bool(settle(session, [decision_of(claimed, dbtime.now(session))], on_complete, audit))
 
     def _list(self, query: Select[*tuple[object, ...]], limit: int) -> Sequence[OutboxEntry]:
         with self.sessions() as session:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.deadletters.rules import ACTIVE
 from effaced.deadletters.tables import DeadLetter
 from effaced.outbox.tables import OutboxRow
@@ -31,7 +31,7 @@ def forget_attempts(session: Session) -> int:
         .join(OutboxRow, OutboxRow.entry_id == Attempt.entry_id)
         .where(
             Attempt.at < final_until(session),
-            OutboxRow.ended_at <= clock.now() - KEPT,
+            OutboxRow.ended_at <= dbtime.now(session) - KEPT,
             ~undecided.exists(),
         )
         .order_by(Attempt.id)

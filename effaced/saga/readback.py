@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import ExternallyVerified, ExternalVerificationFailed
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
@@ -28,7 +28,7 @@ def settle_read_back(session: Session, entry: Entry, look: ReadBack, *, again_at
 
     With no such moment it is given up, and a person is told.
     """
-    seen = look.seen
+    seen, now = look.seen, dbtime.now(session)
     known = seen is not Verification.DUE
     ours = session.execute(
         update(OutboxRow)
@@ -40,7 +40,8 @@ def settle_read_back(session: Session, entry: Entry, look: ReadBack, *, again_at
         .values(
             verification=seen,
             verify_due_at=None if known else again_at,
-            verified_at=clock.now() if known else None,
+            waiting_since=None if known or again_at is None else now,
+            verified_at=now if known else None,
             crashes=0,
             claimed_alone=False,
             verifying=False,
@@ -79,6 +80,7 @@ def _failure(entry: Entry, error: str, code: str) -> Failure:
 
 def ask_for_read_back(session: Session, entry_id: object, *, at: datetime | None = None) -> str | None:
     """Have an entry erased and read back once more; its resolver, or None if there is nothing to read."""
+    now = dbtime.now(session)
     return session.execute(
         update(OutboxRow)
         .where(
@@ -88,8 +90,9 @@ def ask_for_read_back(session: Session, entry_id: object, *, at: datetime | None
         )
         .values(
             verification=Verification.DUE,
-            verify_due_at=at or clock.now(),
-            last_attempt_at=clock.now(),
+            verify_due_at=at or now,
+            waiting_since=now,
+            last_attempt_at=now,
             crashes=0,
             claimed_alone=False,
             verifying=False,

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM
 from effaced.breakers.model import BreakerRole
 from effaced.breakers.registry import Admission
@@ -187,7 +187,10 @@ class ResolverRun:
     async def _release_late(self, claimed: Claimed) -> list[Entry]:
         """Give back what could not be finished within its lease, and return the rest."""
         entries = claimed.entries
-        latest = clock.now() + timedelta(seconds=longest(self._limits))
+        if not entries:
+            return entries
+        latest = await asyncio.to_thread(dbtime.now_for, self._parts.ledger.sessions)
+        latest += timedelta(seconds=longest(self._limits))
         late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
         if not late:
             return entries
@@ -349,9 +352,10 @@ class ResolverRun:
 
     def _write_read_back(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
         give_up = give_up or (look.failure is not None and look.failure.kind is FailureKind.PERMANENT)
-        now, ledger = clock.now(), self._parts.ledger
+        ledger = self._parts.ledger
         try:
             with ledger.sessions.begin() as session:
+                now = dbtime.now(session)
                 again_at = None  # no further try: a person has to look
                 if look.seen is Verification.DUE and not give_up:
                     policy = ledger.book.in_force(session, [entry])[entry.entry_id].policy
@@ -361,8 +365,7 @@ class ResolverRun:
                 if look.refused:
                     pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
         except Exception:
-            # Not a crash of the read-back's: it is made again, in a while.
-            ledger.claims.release_read_back(entry, now + timedelta(minutes=1))
+            ledger.claims.release_read_back(entry)  # not a crash of the read-back's
             raise
 
 

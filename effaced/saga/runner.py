@@ -13,6 +13,7 @@ from effaced.breakers.registry import BreakerRegistry
 from effaced.log import get_logger
 from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
+from effaced.outbox.waits import restart_waits
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.claims import Claims
@@ -117,7 +118,8 @@ class SagaRunner:
         return settled
 
     def _due(self) -> set[str]:
-        with self._sessions() as session:
+        with self._sessions.begin() as session:
+            restart_waits(session)
             due = due_resolvers(session)
         return self._gate.open_for(due)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, Select, Update, bindparam, null, or_, sele
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced import clock
+from effaced import dbtime
 from effaced.audit.append import SYSTEM, Record
 from effaced.audit.events import ErasureCompleted, told
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
@@ -40,6 +40,7 @@ from effaced.together import Together, run
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
 _TO_BE_TRIED = (OutboxStatus.FAILED, OutboxStatus.PENDING)
+_GATES = ("gate", "verify_due_at", "waiting_since")
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -53,6 +54,7 @@ def settle(
     live = _still_ours(session, decisions)
     if not live:
         return []
+    now = dbtime.now(session)
     records = [_record(decision, event) for decision in live for event in decision.events]
     ours = type(audit) is DatabaseAuditSink
     if not ours:  # somebody else's sink may want to look at what its statements gave
@@ -61,7 +63,7 @@ def settle(
         if ours:
             audit.append(session, records)
         _write_attempts(session, live)
-        _write_statuses(session, live)
+        _write_statuses(session, live, now)
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
     done = Counter((each.entry.request_id, each.entry.operation) for each in succeeded)
@@ -192,7 +194,7 @@ def _whole_seconds(wait: timedelta | None) -> int | None:
     return None if wait is None else math.ceil(wait.total_seconds())
 
 
-def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
+def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -> None:
     # Most of a flush ends alike, so this is one or two statements, not one per entry.
     alike: dict[tuple[Any, ...], list[UUID]] = defaultdict(list)
     for each in live:
@@ -202,7 +204,6 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
                 each.times_parked, each.verification, each.verify_due_at,
             )
         ].append(each.entry.entry_id)  # fmt: skip
-    now = clock.now()
     for values, ids in alike.items():
         status, gate, attempts, error, outcome, basis, parked, verification, verify_due_at = values
         seen = verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
@@ -214,14 +215,12 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
         )
         written = {
             "status": status,
-            "gate": gate,
             "attempts": attempts,
             "last_error": error,
             "outcome": outcome,
             "retained_basis": basis,
             "times_parked": parked,
             "verification": verification,
-            "verify_due_at": verify_due_at,
             "verified_at": now if seen else None,
             "ended_at": now if status in _ENDED else None,
             "idle_since": now if status in _TO_BE_TRIED else None,
@@ -229,7 +228,27 @@ def _write_statuses(session: Session, live: Sequence[Decision]) -> None:
         }
         statement = _writing(is_postgres(session), tuple(written), cleared)
         new = {f"new_{name}": value for name, value in written.items()}
+        new |= _gates(session, status, gate, verify_due_at, now)
         run(session, statement, new | as_ids(session, ids))
+
+
+def _gates(
+    session: Session,
+    status: OutboxStatus,
+    gate: datetime | None,
+    verify_due_at: datetime | None,
+    now: datetime,
+) -> dict[str, Any]:
+    """Waits as their lengths, so that the database's clock decides when they end; dates as they are."""
+    if status is OutboxStatus.SCHEDULED:  # parked until a date that somebody else has named
+        never = dbtime.from_now(session, **dict.fromkeys(f"new_{name}" for name in _GATES))
+        return never | {"new_gate": gate}
+    return dbtime.from_now(
+        session,
+        new_gate=None if gate is None else gate - now,
+        new_verify_due_at=None if verify_due_at is None else verify_due_at - now,
+        new_waiting_since=None if gate is None and verify_due_at is None else timedelta(0),
+    )
 
 
 @cache
@@ -239,6 +258,7 @@ def _writing(postgres: bool, names: tuple[str, ...], cleared: tuple[str, ...]) -
         .where(among_ids(outbox.c.entry_id, postgres=postgres))
         .values(
             {name: bindparam(f"new_{name}", type_=outbox.c[name].type) for name in names}
+            | {name: dbtime.moment(f"new_{name}") for name in _GATES}
             | dict.fromkeys(cleared, null())
             | {"claimed_alone": False, "crashes": 0, "returned_at": null()}
         )

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import clock
+from effaced import clock, dbtime
 from effaced.audit.sink import AuditSink
 from effaced.log import get_logger
 from effaced.model import OutboxStatus
@@ -145,8 +145,13 @@ class Writer:
 
     def _decide(self, results: Sequence[Result]) -> dict[UUID, Decision]:
         """The decisions, by entry. Without rules only successes can be decided; the others wait."""
-        book, now = self._ledger.book, clock.now()
+        book = self._ledger.book
         unruly = [each.entry for each in results if not each.is_plain_success]
+        try:
+            now = dbtime.now_for(self._ledger.sessions)
+        except Exception as error:
+            _log.warning("time_not_read", entries=len(results), error=type(error).__name__)
+            return {}
         try:
             rules = self._rules(unruly)
         except Exception as error:

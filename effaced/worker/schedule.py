@@ -46,6 +46,7 @@ class Scheduler:
         """One sweep. What fails is logged and tried again at the next."""
         self._try("execute_due", lambda: self._runtime.executor.execute_due())
         self._try("redrives", self._redrives)
+        self._try("waits", self._runtime.restart_waits)
         self._try("sweep", self._sweep)
         self._try("messages", self._messages)
         self._try("retentions", lambda: self._runtime.end_retentions(seconds=_RETENTIONS_FOR))

@@ -107,11 +107,12 @@ class Fleet:
         self.log = log
         self.workers: list[int] = []
 
-    def spawn(self, number: int = 1) -> None:
+    def spawn(self, number: int = 1, *, clock_off: float = 0) -> None:
+        """Start workers, on a machine whose clock is ahead by `clock_off` seconds."""
         assert self._nursery.stdin is not None
         assert self._nursery.stdout is not None
         for _ in range(number):
-            self._nursery.stdin.write("another\n")
+            self._nursery.stdin.write(f"{clock_off}\n")
             self._nursery.stdin.flush()
             self.workers.append(int(self._nursery.stdout.readline()))
 
@@ -140,6 +141,7 @@ def fleet(
     concurrency: int,
     rate: float | None = None,
     crash_limit: int = 3,
+    idempotent: bool = True,
 ) -> Iterator[Fleet]:
     settings = {
         "database": database_url,
@@ -151,6 +153,7 @@ def fleet(
         "concurrency": concurrency,
         "rate": rate,
         "crash_limit": crash_limit,
+        "idempotent": idempotent,
     }
     log = folder / "workers.log"
     with log.open("ab") as stderr:

@@ -15,7 +15,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from effaced import log
+from effaced import clock, log
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.crypto import Keyring
 from effaced.db import Database
@@ -38,6 +38,7 @@ def registry(settings: dict[str, Any]) -> ResolverRegistry:
         timeout=timedelta(seconds=settings["timeout"]),
         concurrency=settings["concurrency"],
         rate_per_second=settings["rate"],
+        idempotent=settings["idempotent"],
     )
     return ResolverRegistry(
         tuple(Registered(name, name, from_config(name, block, limits), limits) for name in settings["names"])
@@ -71,11 +72,12 @@ def main() -> None:
     log.configure("info", "json")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     parent = os.getpid()
-    for _line in sys.stdin:
+    for clock_off in sys.stdin:
         child = os.fork()
         if child == 0:
             sys.stdin.close()
-            work(settings, parent)
+            with clock.shift(timedelta(seconds=float(clock_off))):
+                work(settings, parent)
             os._exit(0)
         sys.stdout.write(f"{child}\n")
         sys.stdout.flush()

@@ -280,3 +280,17 @@ class TestRemovedTarget:
 
 def rules() -> Rules:
     return Rules(8, timedelta(days=25), BackoffPolicy(), lambda *_: None, lambda *_: None)
+
+
+def test_after_the_clock_was_set_back_a_delivery_waits_no_longer_than_it_was_meant_to(
+    told: Town, oncall: Receiver, now: ManualClock
+) -> None:
+    oncall.statuses = [503]
+    told.tell()
+    told.deliver()
+    wait = told.delivery().gate - now()
+    now.advance(-timedelta(hours=1))
+    told.runtime.restart_waits()
+    assert told.delivery().gate == now() + wait
+    told.runtime.restart_waits()
+    assert told.delivery().gate == now() + wait

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from attempts_cast import Try, ended_entry, hours, write
@@ -12,7 +12,7 @@ from effaced import clock
 from effaced.config import Settings
 from effaced.crypto import new_key
 from effaced.db import Database
-from effaced.model import StepOutcome
+from effaced.model import OutboxStatus, StepOutcome
 from effaced.outbox.absences import raised
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.overrides import ALL
@@ -23,6 +23,8 @@ from effaced.worker.bell import RqBell
 from effaced.worker.schedule import Scheduler
 
 DAYS_AGO = timedelta(days=2)
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+HALF_A_MINUTE = timedelta(seconds=30)
 
 
 @pytest.fixture
@@ -63,3 +65,17 @@ def test_counting_comes_round_when_its_time_has_passed(
     write(db, [Try(clock.now())])
     scheduler.tick()
     assert sum(kept["attempts"] for (_, name), kept in hours(db).items() if name == ALL) == expected
+
+
+def test_a_sweep_has_waits_end_in_time_after_the_clock_was_set_back(
+    db: Database, scheduler: Scheduler
+) -> None:
+    entry_id = ended_entry(db, NOON)
+    with clock.pretend(NOON) as now:
+        with db.begin() as session:
+            values = {"status": OutboxStatus.FAILED, "gate": NOON + HALF_A_MINUTE, "waiting_since": NOON}
+            session.execute(update(OutboxRow).values(values))
+        now.advance(-timedelta(hours=1))
+        scheduler.tick()
+        with db.read() as session:
+            assert session.get_one(OutboxRow, entry_id).gate == now() + HALF_A_MINUTE
