@@ -16,7 +16,7 @@ from effaced.db import Base, Json, UtcDateTime, Word
 from effaced.errors import Conflict
 from effaced.model import RequestKind, RequestStatus, SubjectKey
 
-_OPEN_ERASURE = text("kind = 'erasure' AND closed_at IS NULL")
+_OPEN_ERASURE = text("kind = 'erasure' AND executed_at IS NULL AND closed_at IS NULL")
 _OPEN = text("closed_at IS NULL")
 _EXECUTABLE = text("status = 'approved' AND execute_at IS NOT NULL")
 
@@ -26,7 +26,8 @@ class Request(Base):
 
     __tablename__ = "effaced_requests"
     __table_args__ = (
-        # One open erasure per person, whoever asks and however often.
+        # One erasure per person that is still to be executed, whoever asks and however often. An executed
+        # one may stay open for long, until its last read-back is confirmed.
         Index(
             "uq_effaced_requests_open_erasure", "subject_hmac", unique=True,
             postgresql_where=_OPEN_ERASURE, sqlite_where=_OPEN_ERASURE,

@@ -303,7 +303,9 @@ class SagaRunner:
                 policy = self._book.in_force(session, [entry])[entry.entry_id].policy
                 if now <= (entry.last_attempt_at or now) + policy.max_age:
                     again_at = now + timedelta(seconds=policy.max_backoff_delay)
-            settled = settle_read_back(session, entry, looked.seen, again_at=again_at)
+            settled = settle_read_back(
+                session, entry, looked.seen, again_at=again_at, on_complete=self._on_complete
+            )
             if settled and looked.refused:
                 pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
             return settled
