@@ -174,11 +174,13 @@ def _outcome(payload: Payload) -> str:
     # Earlier events say `verified_expiry` also where nobody had looked.
     if outcome is StepOutcome.VERIFIED_EXPIRY and evidence != Evidence.CONFIRMED:
         outcome = StepOutcome.EXPIRED
-    word = ", by the vendor's word" if evidence == Evidence.VENDOR_WORD else ""
+    seen = evidence == Evidence.CONFIRMED
     return {
-        StepOutcome.ERASED: f"erased the data{word}",
-        StepOutcome.ALREADY_ABSENT: f"had nothing to erase{word}",
-        StepOutcome.EXPIRED: "let the data expire, by the vendor's word",
+        StepOutcome.ERASED: "erased the data" if seen else "reported the data as erased",
+        StepOutcome.ALREADY_ABSENT: "had nothing to erase"
+        if seen
+        else "reported that it had nothing to erase",
+        StepOutcome.EXPIRED: "reported the data as expired",
         StepOutcome.VERIFIED_EXPIRY: "let the data expire, and the read-back confirmed it",
         StepOutcome.RETAINED: f"keeps the data for a legal reason{basis}",
         StepOutcome.ATTESTED: "was done by hand",

@@ -148,4 +148,4 @@ def test_an_expiry_that_nobody_looked_at_is_the_vendors_word(
     house.run()
     page = page_of(house, seated(visitor(), house.ada), request_id)
     assert "payment Done Expired, by the vendor's word" in page
-    assert "payment let the data expire, by the vendor's word." in page
+    assert "payment reported the data as expired." in page

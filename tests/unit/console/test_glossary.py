@@ -121,7 +121,16 @@ CAST: list[tuple[events.Event, str]] = [
         "What need not be kept any more could not be erased (Conflict).",
     ),
     (events.ExecutionRequeued(), "The change of the own database is to be tried again."),
-    (events.StepSucceeded(resolver="crm", outcome=StepOutcome.ERASED, attempts=1), "crm erased the data."),
+    (
+        events.StepSucceeded(resolver="crm", outcome=StepOutcome.ERASED, attempts=1),
+        "crm reported the data as erased.",
+    ),
+    (
+        events.StepSucceeded(
+            resolver="crm", outcome=StepOutcome.ERASED, attempts=1, evidence=Evidence.CONFIRMED
+        ),
+        "crm erased the data.",
+    ),
     (
         events.StepSucceeded(
             resolver="crm", outcome=StepOutcome.RETAINED, attempts=1, retained_basis="tax_law"
@@ -135,13 +144,13 @@ CAST: list[tuple[events.Event, str]] = [
             attempts=1,
             evidence=Evidence.VENDOR_WORD,
         ),
-        "crm erased the data, by the vendor's word.",
+        "crm reported the data as erased.",
     ),
     (
         events.StepSucceeded(
             resolver="crm", outcome=StepOutcome.EXPIRED, attempts=1, evidence=Evidence.VENDOR_WORD
         ),
-        "crm let the data expire, by the vendor's word.",
+        "crm reported the data as expired.",
     ),
     (
         events.StepSucceeded(
@@ -151,7 +160,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (  # as it was written before the evidence was kept with it
         events.StepSucceeded(resolver="crm", outcome=StepOutcome.VERIFIED_EXPIRY, attempts=1),
-        "crm let the data expire, by the vendor's word.",
+        "crm reported the data as expired.",
     ),
     (
         events.StepFailed(resolver="crm", error="TransientFailure", code="attempts_exhausted", attempts=8),
@@ -163,7 +172,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.RectificationStepSucceeded(resolver="crm", outcome=StepOutcome.ALREADY_ABSENT, attempts=1),
-        "crm had nothing to correct.",
+        "crm reported that it had nothing to correct.",
     ),
     (
         events.RectificationStepFailed(
