@@ -50,10 +50,15 @@ class OutboxStatus(StrEnum):
 
 
 class StepOutcome(StrEnum):
-    """How an external call ended. All are good ends but the last, which is no longer needed."""
+    """How an external call ended. All are good ends but the last, which is no longer needed.
+
+    `expired` is the vendor's word after a date it had named; `verified_expiry` only if our own read-back
+    confirmed it.
+    """
 
     ERASED = "erased"
     ALREADY_ABSENT = "already_absent"
+    EXPIRED = "expired"
     VERIFIED_EXPIRY = "verified_expiry"
     RETAINED = "retained"
     ATTESTED = "attested"
@@ -64,12 +69,14 @@ class StepOutcome(StrEnum):
 class Verification(StrEnum):
     """What a read-back after a success said; `due` means it could not be made yet.
 
-    `attested` is a person's word against it, or instead of it.
+    `unverifiable` is one that was given up: only a person can start it again or attest. `attested` is a
+    person's word against a read-back, or instead of one.
     """
 
     DUE = "due"
     CONFIRMED = "confirmed"
     STILL_PRESENT = "still_present"
+    UNVERIFIABLE = "unverifiable"
     ATTESTED = "attested"
 
 
@@ -99,6 +106,28 @@ class CheckReason(StrEnum):
     STILL_PRESENT = "still_present"
     NEVER_CHECKED = "never_checked"
     CONFIGURATION_CHANGED = "configuration_changed"
+
+
+class Evidence(StrEnum):
+    """What a succeeded step rests on. Only `confirmed` may be called verified."""
+
+    CONFIRMED = "confirmed"  # our own read-back found nothing
+    ATTESTED = "attested"  # a person says so
+    VENDOR_WORD = "vendor_word"  # the system says so, and offers no read-back
+    NOT_VERIFIABLE = "not_verifiable"  # a read-back should have been made, and could not be
+
+
+def evidence_of(outcome: StepOutcome | None, verification: Verification | None) -> Evidence | None:
+    """The one rule for all doors. None: not done, not needed, or a read-back is due or contradicts it."""
+    if verification is Verification.CONFIRMED:
+        return Evidence.CONFIRMED
+    if verification is Verification.ATTESTED or outcome is StepOutcome.ATTESTED:
+        return Evidence.ATTESTED
+    if verification is Verification.UNVERIFIABLE:
+        return Evidence.NOT_VERIFIABLE
+    if verification is not None or outcome in (None, StepOutcome.SUPERSEDED):
+        return None
+    return Evidence.VENDOR_WORD
 
 
 class AttemptOutcome(StrEnum):

@@ -19,7 +19,7 @@ from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus
 from effaced.outbox.due import counts_by_resolver, oldest_due
 from effaced.outbox.flow import pauses
-from effaced.requests.read import Due, RequestFilter, count_requests
+from effaced.requests.read import Due, OpenState, RequestFilter, count_requests
 from effaced.retries.figures import Figures, Histogram
 from effaced.retries.totals import read_totals
 from effaced.runtime import Runtime
@@ -100,6 +100,12 @@ def overdue(session: Session, _runtime: Runtime) -> Iterator[Metric]:
     yield GaugeMetricFamily("effaced_requests_overdue", said, value=count)
 
 
+def not_verified(session: Session, _runtime: Runtime) -> Iterator[Metric]:
+    count = count_requests(session, RequestFilter(status=OpenState.NOT_VERIFIED), clock.now())
+    said = "Open requests whose calls have all succeeded but are not all verified; at most 10,001."
+    yield GaugeMetricFamily("effaced_requests_not_verified", said, value=count)
+
+
 def attempts(session: Session, runtime: Runtime) -> Iterator[Metric]:
     found = read_totals(session)
     tries = CounterMetricFamily(
@@ -134,4 +140,4 @@ def _names(runtime: Runtime) -> set[str]:
     return {each.name for each in runtime.registry}
 
 
-MEASURES: list[Measure] = [entries, oldest, paused, breakers, letters, overdue, attempts]
+MEASURES: list[Measure] = [entries, oldest, paused, breakers, letters, overdue, not_verified, attempts]

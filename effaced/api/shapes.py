@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from effaced import clock
 from effaced.audit.read import last_events_of
-from effaced.model import OutboxStatus
+from effaced.model import Evidence, OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation
 from effaced.requests.duplicates import may_name
@@ -22,8 +22,8 @@ _WAITING = (OutboxStatus.PENDING, OutboxStatus.FAILED, OutboxStatus.SCHEDULED)
 
 def brief(session: Session, request: Request) -> dict[str, Any]:
     """The request in short: what it is, how far it has come, by when it must end."""
-    counted = select(func.sum(Operation.total), func.sum(Operation.remaining))
-    total, remaining = session.execute(counted.where(Operation.request_id == request.id)).one()
+    counted = select(func.sum(Operation.total), func.sum(Operation.remaining), func.sum(Operation.unverified))
+    total, remaining, unverified = session.execute(counted.where(Operation.request_id == request.id)).one()
     return {
         "id": str(request.id),
         "ref": request.ref,
@@ -34,6 +34,9 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
         "completed_at": clock.text(request.completed_at),
         "corrections": request.correction_fields or [],
         "steps": {"total": int(total or 0), "done": int((total or 0) - (remaining or 0))},
+        # Done, but a read-back is due, was given up or found the data: as long as there is one the request
+        # is not completed.
+        "unverified": int(unverified or 0),
         "links": {"self": path_of(request)},
         **_duplicate_of(session, request),
     }
@@ -45,7 +48,7 @@ def full(session: Session, request: Request) -> dict[str, Any]:
     entries = entries_of(session, request.id)
     return {
         **brief(session, request),
-        # Completed says that every call has succeeded; only this says what looking again has shown.
+        "evidence": {each.value: sum(entry.evidence is each for entry in entries) for each in Evidence},
         "verification": {
             outcome.value: sum(entry.verification is outcome for entry in entries)
             for outcome in VERIFICATION_ORDER
@@ -86,5 +89,6 @@ def _entry(entry: EntryLine) -> dict[str, Any]:
         # In flight the gate is the lease, which is nobody's business outside.
         "next_attempt_at": clock.text(entry.gate) if entry.status in _WAITING else None,
         "last_error": entry.last_error,
+        "evidence": entry.evidence and entry.evidence.value,
         "verification": entry.verification and entry.verification.value,
     }

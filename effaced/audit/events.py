@@ -18,6 +18,7 @@ from effaced.model import (
     CheckReason,
     DeadLetterDomain,
     DeadLetterStatus,
+    Evidence,
     OutboxOperation,
     PolicyKind,
     PolicyScope,
@@ -163,6 +164,13 @@ class TextScrubbed(Event):
     rows: int
 
 
+class LocalTableKept(Payload):
+    """A table in which something of the person is retained; `rows` is None where that is not counted."""
+
+    table: Name
+    rows: int | None = None
+
+
 class LocalErasureExecuted(Event):
     """The company's own database was changed, in the same transaction as this event."""
 
@@ -184,10 +192,11 @@ class LocalErasureBegun(Event):
 
 
 class LocalVerified(Event):
-    """Reading back found nothing of the person that should have gone, in as many tables."""
+    """Reading back found nothing of the person that had to go, in as many tables. `kept`: what stays."""
 
     type = "LOCAL_VERIFIED"
     tables: int
+    kept: tuple[LocalTableKept, ...] = ()
 
 
 class LocalColumnCorrected(Event):
@@ -247,11 +256,18 @@ class RetentionFailed(Event):
 
 
 class StepSucceeded(Event):
+    """`evidence` is what the success rests on; none while a read-back is due or contradicts it.
+
+    Events from before there was this field have none either: `verified_expiry` in them means no more than
+    that the vendor found nothing. Whether it was verified, ERASURE_EXTERNAL_VERIFIED says.
+    """
+
     type = "ERASURE_STEP_SUCCEEDED"
     resolver: Name
     outcome: StepOutcome
     attempts: int
     retained_basis: Code | None = None
+    evidence: Evidence | None = None
 
 
 class RectificationStepSucceeded(StepSucceeded):
@@ -317,6 +333,13 @@ class ExternalVerificationFailed(Event):
     resolver: Name
 
 
+class ReadBackGivenUp(Event):
+    """The read-back can't be made, and is not tried again without a person. The request stays open."""
+
+    type = "ERASURE_READ_BACK_GIVEN_UP"
+    resolver: Name
+
+
 class Requeued(_Noted):
     type = "ERASURE_REQUEUED"
     resolver: Name
@@ -358,8 +381,11 @@ class BulkRequeued(_Noted):
 
 
 class ErasureCompleted(Event):
+    """Every call has succeeded. With `unverified` read-backs open the request is not completed yet."""
+
     type = "ERASURE_COMPLETED"
     operation: OutboxOperation
+    unverified: int | None = None
 
 
 class RectificationCompleted(ErasureCompleted):
@@ -367,6 +393,20 @@ class RectificationCompleted(ErasureCompleted):
 
     type = "RECTIFICATION_COMPLETED"
     superseded: int = 0
+
+
+class VerificationCompleted(Event):
+    """After ERASURE_COMPLETED the last open read-back was confirmed or attested: the request is completed."""
+
+    type = "ERASURE_VERIFICATION_COMPLETED"
+    operation: OutboxOperation
+
+
+class RequestReopened(Event):
+    """The request stood as completed although `unverified` of its read-backs are open: it is not."""
+
+    type = "REQUEST_REOPENED"
+    unverified: int
 
 
 # What a correction's call is told with, where an erasure's has a type of its own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from effaced.model import (
     CheckReason,
     DeadLetterDomain,
     DeadLetterStatus,
+    Evidence,
     OutboxOperation,
     PolicyKind,
     ReadBackProof,
@@ -39,7 +40,19 @@ def _rows(payload: Payload) -> str:
     calls = payload["external_calls"]
     names = {table["table"] for table in tables}  # one whose rows also let go of the person is there twice
     own = f"Own database changed: {_count(rows, 'row')} in {_count(len(names), 'table')}"
-    return f"{own}. {_count(calls, 'external call')} queued."
+    return f"{own}.{_retained(payload['retained'])} {_count(calls, 'external call')} queued."
+
+
+def _read_back(payload: Payload) -> str:
+    gone = f"Own database read back: nothing that had to go is left in {_count(payload['tables'], 'table')}."
+    return f"{gone}{_retained(payload.get('kept', ()))}"
+
+
+def _retained(cells: Iterable[Payload]) -> str:
+    """What stays, by table: rows where they were counted, or the table's name alone."""
+    rows = {each["table"]: each.get("rows") for each in cells if each.get("rows") != 0}
+    kept = [table if count is None else f"{_count(count, 'row')} in {table}" for table, count in rows.items()]
+    return f" Kept by law: {', '.join(kept)}." if kept else ""
 
 
 def _where(payload: Payload) -> str:
@@ -68,6 +81,15 @@ def _abandoned(payload: Payload) -> str:
     if payload.get("superseded_by"):
         return f"{payload['resolver']} was not called: a later request has overtaken the correction."
     return f"{payload['resolver']} was abandoned {_tries(payload)} ({payload['error']}, {payload['code']})."
+
+
+def _succeeded(payload: Payload) -> str:
+    """About the calls alone: whether the request is completed depends on the read-backs too."""
+    unverified = payload.get("unverified", 0)
+    if not unverified:
+        return "Every external call has succeeded."
+    left = f"{_count(unverified, 'step')} {'is' if unverified == 1 else 'are'} not verified"
+    return f"Every external call has succeeded. {left}, so the request stays open."
 
 
 def _rectified(payload: Payload) -> str:
@@ -159,10 +181,18 @@ def _tries(payload: Payload) -> str:
 def _outcome(payload: Payload) -> str:
     outcome = StepOutcome(payload["outcome"])
     basis = f" ({payload['retained_basis']})" if payload.get("retained_basis") else ""
+    evidence = payload.get("evidence")
+    # Earlier events say `verified_expiry` also where nobody had looked.
+    if outcome is StepOutcome.VERIFIED_EXPIRY and evidence != Evidence.CONFIRMED:
+        outcome = StepOutcome.EXPIRED
+    seen = evidence == Evidence.CONFIRMED
     return {
-        StepOutcome.ERASED: "erased the data",
-        StepOutcome.ALREADY_ABSENT: "had nothing to erase",
-        StepOutcome.VERIFIED_EXPIRY: "let the data expire; it was looked for and is gone",
+        StepOutcome.ERASED: "erased the data" if seen else "reported the data as erased",
+        StepOutcome.ALREADY_ABSENT: "had nothing to erase"
+        if seen
+        else "reported that it had nothing to erase",
+        StepOutcome.EXPIRED: "reported the data as expired",
+        StepOutcome.VERIFIED_EXPIRY: "let the data expire, and the read-back confirmed it",
         StepOutcome.RETAINED: f"keeps the data for a legal reason{basis}",
         StepOutcome.ATTESTED: "was done by hand",
         StepOutcome.RECTIFIED: "corrected the data",
@@ -233,7 +263,7 @@ GLOSSARY: dict[str, Sentence] = {
     "LOCAL_VERIFIED": Sentence(
         "good",
         "database",
-        lambda p, _m: f"Own database read back: nothing left in {_count(p['tables'], 'table')}.",
+        lambda p, _m: _read_back(p),
     ),
     "LOCAL_RECTIFICATION_EXECUTED": Sentence("good", "database", lambda p, _m: _corrected(p)),
     "REQUEST_SUPERSEDED": Sentence(
@@ -266,10 +296,18 @@ GLOSSARY: dict[str, Sentence] = {
     ),
     "ERASURE_EXPIRY_SCHEDULED": Sentence("info", "hourglass", _scheduled),
     "ERASURE_EXTERNAL_VERIFIED": Sentence(
-        "good", "eye", lambda p, _m: f"{p['resolver']} was asked again: the data is gone."
+        "good", "eye", lambda p, _m: f"Verified: {p['resolver']} no longer holds the data."
     ),
     "ERASURE_EXTERNAL_VERIFICATION_FAILED": Sentence(
-        "bad", "eye", lambda p, _m: f"{p['resolver']} was asked again: the data is still there."
+        "bad", "eye", lambda p, _m: f"Not verified: {p['resolver']} still holds the data."
+    ),
+    "ERASURE_READ_BACK_GIVEN_UP": Sentence(
+        "bad",
+        "eye",
+        lambda p, _m: (
+            f"Not verifiable: {p['resolver']} could not be asked whether the data is gone. "
+            "A person has to verify it again or attest."
+        ),
     ),
     "ERASURE_REQUEUED": Sentence(
         "info",
@@ -285,7 +323,7 @@ GLOSSARY: dict[str, Sentence] = {
     ),
     "RESOLVER_CHECKED": Sentence("info", "eye", lambda p, _m: _checked(p)),
     "ERASURE_READ_BACK_ATTESTED": Sentence(
-        "good", "user", lambda p, _m: f"Somebody has seen that the data at {p['resolver']} is gone."
+        "info", "user", lambda p, _m: f"Attested: {p['resolver']} no longer holds the data."
     ),
     "ERASURE_READ_BACK_REQUESTED": Sentence(
         "info", "cycle", lambda p, _m: f"{p['resolver']} is to be asked to erase, and looked at, once more."
@@ -298,8 +336,17 @@ GLOSSARY: dict[str, Sentence] = {
         "cycle",
         lambda p, _m: f"Requeued {p['requeued']:,} of {_count(p['chosen'], 'chosen dead letter')}.",
     ),
-    "ERASURE_COMPLETED": Sentence(
-        "good", "check", lambda _p, _m: "Completed: every external call has succeeded."
+    "ERASURE_COMPLETED": Sentence("good", "check", lambda p, _m: _succeeded(p)),
+    "ERASURE_VERIFICATION_COMPLETED": Sentence(
+        "good", "check", lambda _p, _m: "Completed: nothing is left to verify."
+    ),
+    "REQUEST_REOPENED": Sentence(
+        "warn",
+        "eye",
+        lambda p, _m: (
+            f"Reopened: the request stood as completed although {_count(p['unverified'], 'step')} "
+            f"{'is' if p['unverified'] == 1 else 'are'} not verified."
+        ),
     ),
     "RECTIFICATION_COMPLETED": Sentence("good", "check", lambda p, _m: _rectified(p)),
     "RESOLVER_PAUSED": Sentence("warn", "pause", _paused),

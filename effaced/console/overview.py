@@ -27,6 +27,7 @@ from effaced.outbox.read import (
 )
 from effaced.requests.read import (
     Due,
+    OpenState,
     completed_by_day,
     count_requests,
     list_requests,
@@ -97,6 +98,14 @@ def needs_of(session: Session) -> list[Need]:
             url_for("console.abandoned.index"),
             "bad",
             "cross",
+        ),
+        _requests(
+            session,
+            RequestQuery(status=OpenState.NOT_VERIFIED.value),
+            "Not verified",
+            "every call made, not yet seen to be gone",
+            "warn",
+            "eye",
         ),
         Need(
             "Failed verifications",

@@ -11,10 +11,11 @@ from effaced.console.current import by_hand
 from effaced.console.urls import not_allowed, text_arg, with_query, word_arg
 from effaced.console.words import label
 from effaced.model import RequestKind, RequestStatus
-from effaced.requests.read import Blocker, Due, RequestFilter
+from effaced.requests.read import Blocker, Due, OpenState, RequestFilter
 
 OPEN, CLOSED, ALL = "open", "closed", "all"
-STATUSES = (OPEN, CLOSED, ALL, *(status.value for status in RequestStatus))
+STATES: tuple[RequestStatus | OpenState, ...] = (*RequestStatus, *OpenState)
+STATUSES = (OPEN, CLOSED, ALL, *(state.value for state in STATES))
 DUE_WORDS = {Due.OVERDUE: "overdue", Due.SOON: "due in 7 days"}
 SOONEST, LATEST = "soonest", "latest"
 
@@ -37,9 +38,13 @@ class RequestQuery:
         return self.order == LATEST or (self.order is None and self.status in (CLOSED, ALL, *_CLOSED))
 
     def filter(self) -> RequestFilter:
-        chosen = RequestStatus(self.status) if self.status not in (OPEN, CLOSED, ALL) else None
+        chosen = self._state
         is_open = {OPEN: True, CLOSED: False}.get(self.status)
         return RequestFilter(is_open, chosen, self.due, self.kind, self.blocked, self.found, by_hand())
+
+    @property
+    def _state(self) -> RequestStatus | OpenState | None:
+        return next((state for state in STATES if state.value == self.status), None)
 
     def url(self, *, after: str | None = None) -> str:
         values = {
@@ -68,8 +73,9 @@ class RequestQuery:
     def words(self) -> str:
         """The filters as people would say them."""
         parts = [
-            {OPEN: "open", CLOSED: "closed", ALL: "open and closed"}.get(self.status)
-            or label(RequestStatus(self.status)).lower(),
+            label(self._state).lower()
+            if self._state
+            else {OPEN: "open", CLOSED: "closed", ALL: "open and closed"}[self.status],
             DUE_WORDS[self.due] if self.due else "",
             label(self.kind).lower() if self.kind else "",
             f"blocked by {label(self.blocked).lower()}" if self.blocked else "",

@@ -14,12 +14,13 @@ from effaced.audit.events import RequestSuperseded
 from effaced.console.call_view import CallView, call_views
 from effaced.console.current import SignedIn, by_hand, runtime
 from effaced.console.done_view import done_to
+from effaced.console.evidence_view import evidence_words, next_verification, verified
 from effaced.console.plan_view import Plan, PlanLine, plan_of
 from effaced.console.timeline import Timeline, timeline
 from effaced.console.words import Station
 from effaced.deadletters.read import DeadLetterLine, open_letters_of
-from effaced.model import DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus, Verification
-from effaced.outbox.read import EntryLine, entries_of
+from effaced.model import DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus
+from effaced.outbox.read import entries_of
 from effaced.requests.progress import Progress, progress_of
 from effaced.requests.read import RequestLine, approvals_of, duplicates_of, line_of
 from effaced.requests.tables import Request
@@ -36,7 +37,10 @@ MOST_BY_HAND = 10
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One of the three stations. `state` is todo, doing, waiting, done, none or blocked."""
+    """One of the three stations.
+
+    `state` is todo, doing, waiting, done, partly, unchecked, none or blocked.
+    """
 
     name: str
     icon: str
@@ -70,8 +74,7 @@ class RequestView:
     @property
     def live(self) -> bool:
         """Whether anything can still happen without a person."""
-        waits_for_read_back = any(call.entry.verification is Verification.DUE for call in self.calls)
-        return self.line.closed_at is None or waits_for_read_back
+        return self.line.closed_at is None
 
     @property
     def ahead(self) -> bool:
@@ -105,10 +108,11 @@ def view_of(
     why_not = _why_not(request, officer, {approval.officer_id for approval in given})
     progress = progress_of(request)
     line = line_of(session, request, by_hand())
+    done = done_to(session, request.id) if request.executed_at else ()
     stepper = (
-        _local(request, letters, progress),
+        _local(request, letters, progress, done),
         _external(request, calls, letters),
-        _verified(request, entries),
+        Step("Verified", "eye", *verified(request, entries)),
     )
     return RequestView(
         line=line,
@@ -127,7 +131,7 @@ def view_of(
         plan=plan_of(session, request, with_samples=with_samples)
         if with_plan and _ahead(line, progress)
         else None,
-        done=done_to(session, request.id) if request.executed_at else (),
+        done=done,
         progress=progress,
         duplicates=duplicates_of(session, request.id),
         version=_version(request, calls, story),
@@ -144,15 +148,22 @@ def _why_not(request: Request, officer: SignedIn, approved_by: set[UUID]) -> str
     return None
 
 
-def _local(request: Request, letters: tuple[DeadLetterLine, ...], progress: Progress | None) -> Step:
+def _local(
+    request: Request,
+    letters: tuple[DeadLetterLine, ...],
+    progress: Progress | None,
+    done: tuple[PlanLine, ...],
+) -> Step:
     state, text = "todo", "after approval"
     if request.duplicate_of:
         return Step("Own database", "database", "none", "done by the request that it is a duplicate of")
     if request.executed_at:
-        state, text = "done", "changed in batches" if request.worked_off else "changed in one transaction"
+        changed = "changed in batches" if request.worked_off else "changed in one transaction"
+        kept = ", ".join(line.effect.table for line in done if line.kept)
+        state, text = "done", f"{changed}; kept by law in {kept}" if kept else changed
     elif any(letter.domain is DeadLetterDomain.LOCAL_EXECUTION for letter in letters):
-        done = f"after {progress.done:,} rows" if progress and progress.done else "nothing was changed"
-        state, text = "blocked", f"failed; {done}"
+        so_far = f"after {progress.done:,} rows" if progress and progress.done else "nothing was changed"
+        state, text = "blocked", f"failed; {so_far}"
     elif progress:
         state, text = "doing", "worked off in batches"
     elif request.status is RequestStatus.APPROVED:
@@ -191,37 +202,6 @@ def _external(request: Request, calls: tuple[CallView, ...], letters: tuple[Dead
     return Step("External systems", "globe", state, text)
 
 
-def _verified(request: Request, entries: tuple[EntryLine, ...]) -> Step:
-    if request.kind is RequestKind.RECTIFICATION:
-        return Step("Verified", "eye", "none", "corrections are not read back")
-    if request.duplicate_of:
-        return Step("Verified", "eye", "none", "seen at the request that it is a duplicate of")
-    by = {outcome: sum(1 for entry in entries if entry.verification is outcome) for outcome in Verification}
-    told = ", ".join(
-        f"{number} {word}"
-        for number, word in (
-            (by[Verification.CONFIRMED], "confirmed"),
-            (by[Verification.ATTESTED], "attested"),
-            (by[Verification.STILL_PRESENT], "still present"),
-            (by[Verification.DUE], "to be looked at"),
-        )
-        if number
-    )
-    if by[Verification.STILL_PRESENT]:
-        state = "blocked"
-    elif by[Verification.DUE]:
-        state = "doing"
-    elif request.closed_at:
-        state = "done" if told else "none"
-    else:
-        state = "doing" if told else "todo"
-    return Step("Verified", "eye", state, told or _nothing_verified(state))
-
-
-def _nothing_verified(state: str) -> str:
-    return "no system could be asked" if state == "none" else "after the calls"
-
-
 def _next_action(
     request: Request,
     calls: tuple[CallView, ...],
@@ -245,15 +225,14 @@ def _next_action(
         return "Nothing for you: the own database is changed next."
     if request.status is RequestStatus.RUNNING:
         return _next_call(calls)
-    if any(call.entry.verification is Verification.DUE for call in calls):
-        return "Nothing for you: some systems are asked once more whether the data is gone."
+    if request.status is RequestStatus.COMPLETED:
+        return _nothing_left(request, calls)
     if any(moment.type == RequestSuperseded.type for moment in story.moments):
         return "Nothing: the person was erased, so nothing is left to correct."
     return {
         RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",
         RequestStatus.IDENTITY_CHECK: "The person's identity has to be checked.",
         RequestStatus.ON_HOLD: "A legal hold has to end or be lifted.",
-        RequestStatus.COMPLETED: "Nothing: every external call has succeeded.",
         RequestStatus.DENIED: "Nothing: the request was denied.",
         RequestStatus.CANCELLED: "Nothing: the request was cancelled.",
     }[request.status]
@@ -269,6 +248,14 @@ def _next_of_duplicate(request: Request, original: str) -> str:
 
 def _ahead(line: RequestLine, progress: Progress | None) -> bool:
     return line.status in PLANNED and line.duplicate_of is None and not progress
+
+
+def _nothing_left(request: Request, calls: tuple[CallView, ...]) -> str:
+    if not calls:
+        return "Nothing: no external system had to be called."
+    if request.kind is RequestKind.RECTIFICATION:
+        return "Nothing: every external call has succeeded."
+    return f"Nothing: every external call has succeeded ({evidence_words(call.entry for call in calls)})."
 
 
 def _ways_out(letters: tuple[DeadLetterLine, ...]) -> str:
@@ -290,7 +277,9 @@ def _next_call(calls: tuple[CallView, ...]) -> str:
     if by[Station.PAUSED]:
         return f"{by[Station.PAUSED]} is paused: somebody has to resume it."
     open_ = [call for call in calls if call.state not in (OutboxStatus.SUCCEEDED, Station.SUPERSEDED)]
-    if open_ and all(call.state is OutboxStatus.SCHEDULED for call in open_):
+    if not open_:
+        return next_verification([call.entry for call in calls])
+    if all(call.state is OutboxStatus.SCHEDULED for call in open_):
         return f"Nothing for you: {by[OutboxStatus.SCHEDULED]} will let the data go at a later date."
     return "Nothing for you: the external systems are being called."
 

@@ -26,7 +26,7 @@ from effaced.console.words import label
 from effaced.errors import Problem, Refused
 from effaced.model import RequestKind, RequestStatus
 from effaced.requests.identifiers import LONGEST, SUBJECT_ID, find_requests
-from effaced.requests.read import Blocker, count_requests, list_requests
+from effaced.requests.read import Blocker, OpenState, count_requests, list_requests
 
 blueprint = Blueprint("requests", __name__)
 # What a request can be in today; the filter offers nothing that would always be empty.
@@ -35,6 +35,7 @@ _IN_USE = (
     RequestStatus.REVIEW,
     RequestStatus.APPROVED,
     RequestStatus.RUNNING,
+    OpenState.NOT_VERIFIED,
     RequestStatus.COMPLETED,
     RequestStatus.CANCELLED,
 )

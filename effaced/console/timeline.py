@@ -11,7 +11,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from effaced.accounts.actors import names_of
-from effaced.audit.events import ErasureCompleted, RectificationCompleted, RequestReceived
+from effaced.audit.events import (
+    ErasureCompleted,
+    RectificationCompleted,
+    RequestReceived,
+    VerificationCompleted,
+)
 from effaced.audit.notes import read_notes
 from effaced.audit.read import AuditLine, last_events_of
 from effaced.audit.tables import Note
@@ -25,7 +30,7 @@ from effaced.requests.read import AttemptLine, last_attempts_of
 
 MOST = 300
 _TOGETHER = timedelta(seconds=2)
-_COMPLETED = (ErasureCompleted.type, RectificationCompleted.type)
+_COMPLETED = (ErasureCompleted.type, RectificationCompleted.type, VerificationCompleted.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from effaced.model import (
     DeadLetterDomain,
     DeadLetterStatus,
     DeliveryStatus,
+    Evidence,
     NoticeType,
     OutboxOperation,
     OutboxStatus,
@@ -30,7 +31,7 @@ from effaced.model import (
     Verification,
 )
 from effaced.outbox.read import WaitsFor
-from effaced.requests.read import Blocker
+from effaced.requests.read import Blocker, OpenState
 from effaced.requests.retention import Standing
 
 
@@ -70,6 +71,7 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (RequestStatus.APPROVED, Badge("Approved", "info", "check")),
     (RequestStatus.ON_HOLD, Badge("On hold", "warn", "pause")),
     (RequestStatus.RUNNING, Badge("Running", "info", "cycle")),
+    (OpenState.NOT_VERIFIED, Badge("Not verified", "warn", "eye")),
     (RequestStatus.COMPLETED, Badge("Completed", "good", "check")),
     (RequestStatus.DENIED, Badge("Denied", "quiet", "cross")),
     (RequestStatus.CANCELLED, Badge("Cancelled", "quiet", "cross")),
@@ -81,18 +83,24 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (OutboxStatus.ABANDONED, Badge("Abandoned", "bad", "cross")),
     (StepOutcome.ERASED, Badge("Erased", "good", "check")),
     (StepOutcome.ALREADY_ABSENT, Badge("Was not there", "good", "check")),
-    (StepOutcome.VERIFIED_EXPIRY, Badge("Expired, seen gone", "good", "check")),
+    (StepOutcome.EXPIRED, Badge("Expired, by the vendor's word", "quiet", "hourglass")),
+    (StepOutcome.VERIFIED_EXPIRY, Badge("Expired, verified", "good", "check")),
     (StepOutcome.RETAINED, Badge("Retained by vendor", "warn", "lock")),
     (StepOutcome.ATTESTED, Badge("Done by hand", "good", "user")),
     (StepOutcome.RECTIFIED, Badge("Corrected", "good", "check")),
     (StepOutcome.SUPERSEDED, Badge("Overtaken", "quiet", "cross")),
-    (Verification.DUE, Badge("Not looked at yet", "quiet", "clock")),
+    (Verification.DUE, Badge("Not verified yet", "warn", "clock")),
     (Verification.CONFIRMED, Badge("Confirmed gone", "good", "check")),
     (Verification.STILL_PRESENT, Badge("Still present", "bad", "alert")),
-    (Verification.ATTESTED, Badge("Attested gone", "good", "user")),
     (ReadBackProof.PROVEN, Badge("Proven", "good", "check")),
     (ReadBackProof.UNPROVEN, Badge("Unproven", "warn", "alert")),
     (ReadBackProof.FAILED, Badge("Check failed", "bad", "cross")),
+    (Verification.UNVERIFIABLE, Badge("Not verifiable", "bad", "alert")),
+    (Verification.ATTESTED, Badge("Attested gone", "info", "user")),
+    (Evidence.CONFIRMED, Badge("Verified", "good", "check")),
+    (Evidence.ATTESTED, Badge("Attested", "info", "user")),
+    (Evidence.VENDOR_WORD, Badge("Vendor's word", "quiet", "note")),
+    (Evidence.NOT_VERIFIABLE, Badge("Not verifiable", "bad", "alert")),
     (DeadLetterStatus.PENDING, Badge("Open", "bad", "alert")),
     (DeadLetterStatus.REVIEWING, Badge("In review", "warn", "eye")),
     (DeadLetterStatus.REPLAYING, Badge("Being tried again", "info", "cycle")),
@@ -114,6 +122,7 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Blocker.ABANDONED, Badge("Abandoned", "bad", "alert")),
     (Blocker.VENDOR, Badge("Vendor", "info", "hourglass")),
     (Blocker.PERSON, Badge("Person", "warn", "user")),
+    (Blocker.VERIFICATION, Badge("Not verified", "warn", "eye")),
     (WaitsFor.VENDOR, Badge("A vendor", "info", "hourglass")),
     (WaitsFor.PERSON, Badge("A person", "warn", "user")),
     (Standing.DUE, Badge("Ended", "warn", "clock")),

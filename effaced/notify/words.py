@@ -117,7 +117,7 @@ _ALL: dict[str, _Sentences] = {
     ),
     NoticeType.REQUEST_COMPLETED: _Sentences(
         lambda _facts: "a request is completed",
-        lambda _facts: "Everything that the request asked for has been done.",
+        lambda _facts: "Every call that the request needed has succeeded, and nothing is left to verify.",
         "There is nothing to do.",
     ),
     TEST: _Sentences(

@@ -35,7 +35,8 @@ TOLD_AGAIN_AFTER = timedelta(hours=24)
 SHOWN = timedelta(days=7)
 # What a system itself can say of an erasure; an attestation is a person's word.
 _ANSWERS = (
-    StepOutcome.ERASED, StepOutcome.ALREADY_ABSENT, StepOutcome.VERIFIED_EXPIRY, StepOutcome.RETAINED,
+    StepOutcome.ERASED, StepOutcome.ALREADY_ABSENT, StepOutcome.EXPIRED,
+    StepOutcome.VERIFIED_EXPIRY, StepOutcome.RETAINED,
 )  # fmt: skip
 _log = get_logger(__name__)
 

@@ -1,8 +1,10 @@
-"""Counting down what a request still waits for: at zero, the operation is complete."""
+"""Counting what a request still waits for: calls that have not succeeded, and read-backs not confirmed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -19,34 +21,59 @@ from effaced.together import run
 Completed = tuple[UUID, OutboxOperation]
 
 
-def count_down(session: Session, done: Counter[Completed]) -> list[Completed]:
-    """Take these many entries off their operations' counters; which of the operations are complete now.
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Which operations this transaction has brought to an end.
 
-    Entries are locked before this, requests and dead letters after it: the order that everybody keeps.
+    Of those in `succeeded` the last call has succeeded, with how many read-backs unconfirmed; those in
+    `closed` have nothing left to do or to verify.
     """
-    if not done:
-        return []
-    locked = run(session, _locking(is_postgres(session)), as_ids(session, {each for each, _ in done})).rows
-    counters = {(request_id, operation): remaining for request_id, operation, remaining in locked}
+
+    succeeded: Mapping[Completed, int] = field(default_factory=dict)
+    closed: tuple[Completed, ...] = ()
+
+
+def count_down(
+    session: Session, done: Counter[Completed], unverified: Counter[Completed] | None = None
+) -> Progress:
+    """Count `done` calls as succeeded, and `unverified` more read-backs (fewer, if negative) as unconfirmed.
+
+    The counters are locked until the transaction ends, so of several finishers exactly one closes an
+    operation. Entries are locked before this, requests and dead letters after it: the order that everybody
+    keeps.
+    """
+    more = unverified or Counter()
+    keys = list(dict.fromkeys([*done, *more]))
+    if not keys:
+        return Progress()
+    locked = run(session, _locking(is_postgres(session)), as_ids(session, {each for each, _ in keys})).rows
+    counters = {(request_id, operation): tuple(counts) for request_id, operation, *counts in locked}
+    after = {key: (counters[key][0] - done[key], counters[key][1] + more[key]) for key in keys}
     update_rows(
         session,
         Operation,
         [
-            {
-                "request_id": request_id,
-                "operation": operation,
-                "remaining": counters[request_id, operation] - number,
-            }
-            for (request_id, operation), number in done.items()
+            {"request_id": request_id, "operation": operation, "remaining": remaining, "unverified": open_}
+            for (request_id, operation), (remaining, open_) in after.items()
         ],
     )
-    return [key for key, number in done.items() if counters[key] == number]
+    return Progress(
+        succeeded={key: open_ for key, (remaining, open_) in after.items() if done[key] and not remaining},
+        closed=tuple(key for key in keys if after[key] == (0, 0) != counters[key]),
+    )
+
+
+def remaining(session: Session, request_id: UUID, operation: OutboxOperation) -> int:
+    """How many calls of the operation have not succeeded."""
+    mine = operations.c.request_id == request_id, operations.c.operation == operation
+    return int(session.execute(select(operations.c.remaining).where(*mine)).scalar_one())
 
 
 @cache
 def _locking(postgres: bool) -> Select[*tuple[Any, ...]]:
+    columns = operations.c.request_id, operations.c.operation, operations.c.remaining, operations.c.unverified
     return (
-        select(operations.c.request_id, operations.c.operation, operations.c.remaining)
+        select(*columns)
         .where(among_ids(operations.c.request_id, postgres=postgres))
         .order_by(operations.c.request_id, operations.c.operation)
         .with_for_update()

@@ -75,6 +75,7 @@ def enqueue(
             "operation": operation,
             "total": len(rows),
             "remaining": len(rows),
+            "unverified": 0,
         },
     )
     if rows:

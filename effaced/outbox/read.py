@@ -13,16 +13,17 @@ from sqlalchemy import ColumnElement, Select, case, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from effaced.days import Day, count_by_day
-from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
+from effaced.model import Evidence, OutboxOperation, OutboxStatus, StepOutcome, Verification, evidence_of
 from effaced.outbox.tables import OutboxRow
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 
 # Failures first: what is still there after it was reported gone comes before what nobody has looked at yet.
 VERIFICATION_ORDER = (
-    Verification.STILL_PRESENT, Verification.DUE, Verification.ATTESTED, Verification.CONFIRMED,
+    Verification.STILL_PRESENT, Verification.UNVERIFIABLE, Verification.DUE, Verification.ATTESTED,
+    Verification.CONFIRMED,
 )  # fmt: skip
-# What has not been seen to be gone, and nobody has given their word for.
-UNCONFIRMED = (Verification.STILL_PRESENT, Verification.DUE)
+# Neither confirmed nor attested: as long as a request has one of these it is not completed.
+UNCONFIRMED = (Verification.STILL_PRESENT, Verification.UNVERIFIABLE, Verification.DUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class EntryLine:
     has_ref: bool = False
 
     @property
+    def evidence(self) -> Evidence | None:
+        return evidence_of(self.outcome, self.verification)
+
+    @property
     def superseded(self) -> bool:
         """Overtaken by a later request of the same person: nobody has to do anything about it."""
         return self.status is OutboxStatus.ABANDONED and self.outcome is StepOutcome.SUPERSEDED
@@ -61,13 +66,13 @@ class EntryLine:
 
     @property
     def unconfirmed(self) -> bool:
-        """Whether it was made, but not seen to be, and nothing looks again: somebody's word may count."""
+        """Whether no read-back confirmed it and none is due: a person may attest it."""
         return self.verification in UNCONFIRMED and self.verify_due_at is None
 
     @property
     def can_be_read_back(self) -> bool:
         """Whether there is a read-back to repeat, and still a reference to make it with."""
-        return self.has_ref and self.verification is not None
+        return self.has_ref and self.verification in UNCONFIRMED
 
 
 _COLUMNS = [
@@ -163,6 +168,7 @@ class ReadBacks:
 
     resolver: str
     still_present: int
+    unverifiable: int
     due: int
     attested: int
     confirmed: int
@@ -180,7 +186,7 @@ def read_backs(session: Session) -> list[ReadBacks]:
         .group_by(OutboxRow.resolver)
     )
     found = [ReadBacks(*row) for row in session.execute(query)]
-    return sorted(found, key=lambda each: (-each.still_present, -each.due, each.resolver))
+    return sorted(found, key=lambda each: (-each.still_present, -each.unverifiable, -each.due, each.resolver))
 
 
 def count_verifications(session: Session, which: VerificationFilter) -> int:

@@ -159,7 +159,7 @@ def _abandon(session: Session, result: Superseded, by: UUID) -> None:
     )
     unblock(session, [each for each in result.entries if each.unblocks])
     done = Counter((each.request_id, each.operation) for each in result.entries)
-    result.completed = count_down(session, done)
+    result.completed = list(count_down(session, done).closed)  # corrections are not read back
     who = {each.request_id: each.subject for each in result.entries}
     append(
         session,

@@ -20,6 +20,7 @@ _CORRECTING = text("operation = 'rectify' AND status <> 'succeeded'")
 _UNVERIFIED = text("verify_due_at IS NOT NULL")
 # Without those in flight, of which there are few: a claim needs no entry in a further index.
 _WAITING = text("waiting_since IS NOT NULL AND status <> 'in_flight'")
+_STANDING_OUT = text("unverified > 0")
 
 
 class OutboxRow(Base):
@@ -109,14 +110,25 @@ outbox = cast(Table, OutboxRow.__table__)
 
 
 class Operation(Base):
-    """How many calls of one request and operation have not succeeded yet. At zero it is complete."""
+    """How far the calls of one request and operation have come.
+
+    `remaining` have not succeeded yet. `unverified` have, but their read-back is due, was given up or says
+    that the data is still there. The operation is closed when both are zero.
+    """
 
     __tablename__ = "effaced_operations"
+    __table_args__ = (
+        Index(
+            "ix_effaced_operations_unverified", "request_id",
+            postgresql_where=_STANDING_OUT, sqlite_where=_STANDING_OUT,
+        ),
+    )  # fmt: skip
 
     request_id: Mapped[UUID] = mapped_column(primary_key=True)
     operation: Mapped[OutboxOperation] = mapped_column(Word(OutboxOperation), primary_key=True)
     total: Mapped[int]
     remaining: Mapped[int]
+    unverified: Mapped[int] = mapped_column(default=0, server_default=text("0"))
 
 
 class Flow(Base):

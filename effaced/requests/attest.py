@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import or_, select, update
@@ -19,14 +21,23 @@ from effaced.audit.notes import noted, write_note
 from effaced.crypto import Keyring
 from effaced.deadletters.record import ATTESTED, record_recoveries
 from effaced.errors import Conflict, NotFound
-from effaced.model import Correction, DeadLetterDomain, OutboxStatus, StepOutcome, SubjectRef, Verification
+from effaced.model import (
+    Correction,
+    DeadLetterDomain,
+    OutboxOperation,
+    OutboxStatus,
+    StepOutcome,
+    SubjectRef,
+    Verification,
+)
 from effaced.outbox.countdown import count_down
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.requests.complete import complete_operations
-from effaced.saga.settle import complete
+from effaced.saga.readback import count_as_verified
+from effaced.saga.settle import finish
 
 ATTESTABLE = (OutboxStatus.ABANDONED, OutboxStatus.SCHEDULED)
 
@@ -42,8 +53,8 @@ class Revealed:
 def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> Entry:
     """Count an abandoned or parked call as done, on a person's word; `reason` says how it was done.
 
-    Its dead letter is resolved, and the request completes if this was the last call it waited for. Of an
-    erasure that a read-back could not confirm the word is that the data is gone.
+    Its dead letter is resolved, and the request completes if this was the last it waited for. Of an
+    erasure that no read-back confirmed the statement is that the data is gone.
     """
     entry = _lock(session, entry_id)
     if entry.status is OutboxStatus.SUCCEEDED:
@@ -68,6 +79,7 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
         entry_id=entry.entry_id,
         subject=entry.subject,
     )
+    at = dbtime.now(session)
     session.execute(
         update(outbox)
         .where(outbox.c.entry_id == entry_id)
@@ -78,19 +90,26 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
             gate=None,
             waiting_since=None,
             last_error=None,
-            ended_at=dbtime.now(session),
+            ended_at=at,
             ref_sealed=None,
             corrections_sealed=None,
             waits_for=None,
+            **_attested_instead_of_read_back(entry, at),
         )
     )
     if entry.unblocks:
         unblock(session, [entry])
-    completed = count_down(session, Counter([(entry.request_id, entry.operation)]))
-    complete(session, completed, {entry.request_id: entry.subject}, complete_operations)
+    progress = count_down(session, Counter([(entry.request_id, entry.operation)]))
+    finish(session, progress, {entry.request_id: entry.subject}, complete_operations)
     domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
     record_recoveries(session, domains, [entry_id], resolution=ATTESTED, by=actor)
     return entry
+
+
+def _attested_instead_of_read_back(entry: Entry, at: datetime) -> dict[str, Any]:
+    if entry.operation is OutboxOperation.RECTIFY:  # corrections are not read back
+        return {}
+    return {"verification": Verification.ATTESTED, "verified_at": at}
 
 
 def _attest_gone(session: Session, keyring: Keyring, entry: Entry, actor: str, reason: str) -> None:
@@ -119,6 +138,7 @@ def _attest_gone(session: Session, keyring: Keyring, entry: Entry, actor: str, r
             ref_sealed=None,
         )
     )
+    count_as_verified(session, entry, complete_operations)
     domains = (DeadLetterDomain.VERIFICATION,)
     record_recoveries(session, domains, [entry.entry_id], resolution=ATTESTED, by=actor)
 

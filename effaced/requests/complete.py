@@ -1,4 +1,4 @@
-"""The last external call of a request has succeeded: the request is done."""
+"""Nothing is left to call and nothing left to verify: the request is completed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Select, Table, bindparam, null, select, update
+from sqlalchemy import ColumnElement, Select, Table, bindparam, exists, null, or_, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -16,6 +16,7 @@ from effaced.db import UtcDateTime, is_postgres
 from effaced.model import OutboxOperation, RequestStatus
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.write import announce
+from effaced.outbox.tables import operations
 from effaced.requests.duplicates import complete_statement, record_completed
 from effaced.requests.tables import Request
 from effaced.sql import among_ids, as_ids
@@ -23,7 +24,11 @@ from effaced.together import Together
 
 
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
-    """Close these requests and their duplicates, forget whom they were about, and have it told."""
+    """Close those of these requests that have nothing left to do, and their duplicates; forget whom they were
+    about; have it told.
+
+    A request is completed when all its calls have succeeded and none of them is unverified.
+    """
     if not completed:
         return
     now = clock.now()
@@ -47,6 +52,14 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
     )
 
 
+def _anything_left(request: Table) -> ColumnElement[bool]:
+    """The counters were locked by whoever counted them down, so they can't change under this."""
+    return exists().where(
+        operations.c.request_id == request.c.id,
+        or_(operations.c.remaining > 0, operations.c.unverified > 0),
+    )
+
+
 @cache
 def _statements(postgres: bool) -> tuple[Select[*tuple[Any, ...]], ReturningUpdate[*tuple[Any, ...]]]:
     """One that locks the requests in their order, and one that closes those that run."""
@@ -61,7 +74,7 @@ def _statements(postgres: bool) -> tuple[Select[*tuple[Any, ...]], ReturningUpda
     return (
         select(table.c.id).where(mine).order_by(table.c.id).with_for_update(),
         update(table)
-        .where(mine, table.c.status == RequestStatus.RUNNING)
+        .where(mine, table.c.status == RequestStatus.RUNNING, ~_anything_left(table))
         .values(closed)
         .returning(table.c.id),
     )

@@ -23,6 +23,7 @@ from effaced.audit.events import (
     LocalExecutionFailed,
     LocalRectificationExecuted,
     LocalTableErased,
+    LocalTableKept,
     LocalVerified,
     TextScrubbed,
 )
@@ -287,7 +288,7 @@ class Executor:
             external_calls=len(calls),
             without_reference=tuple(each.name for each in self._registry if each.name not in called),
         )
-        verified = LocalVerified(tables=len(erased.effects))
+        verified = LocalVerified(tables=len(erased.effects), kept=_kept(event.retained))
         return _Done(OutboxOperation.ERASE, (event, verified), calls, overtaken, list(kept.values()))
 
     def _rectify(
@@ -374,6 +375,12 @@ def _retained(table: str, cell: Retained, kept: Kept | None) -> CellRetained:
         first_due=first.isoformat() if first else None,
         rows=kept.rows if kept else None,
     )
+
+
+def _kept(retained: Iterable[CellRetained]) -> tuple[LocalTableKept, ...]:
+    """The tables in which something is retained, each once; those where no row is left out."""
+    tables = {each.table: each.rows for each in retained if each.rows != 0}
+    return tuple(LocalTableKept(table=table, rows=rows) for table, rows in tables.items())
 
 
 def _as_known(overtaken: Superseded, each: Registered, refs: Mapping[str, str]) -> list[SubjectRef]:

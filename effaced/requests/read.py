@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -11,16 +10,17 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, not_, select
 from sqlalchemy.orm import Session
 
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.days import Day, count_by_day
-from effaced.deadletters.read import holds_up, open_letters_of
-from effaced.deadletters.tables import DeadLetter
-from effaced.model import AttemptOutcome, CallRole, OutboxStatus, RequestKind, RequestStatus
-from effaced.outbox.tables import Operation, OutboxRow
+from effaced.model import AttemptOutcome, CallRole, RequestKind, RequestStatus
+from effaced.outbox.tables import Operation
 from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
+from effaced.requests.blocks import Block as Block
+from effaced.requests.blocks import Blocker as Blocker
+from effaced.requests.blocks import blocked_by, blocks_of, has_unverified
 from effaced.requests.tables import Approval, Request
 from effaced.retries.tables import Attempt
 
@@ -34,14 +34,13 @@ class Due(StrEnum):
     SOON = "7d"
 
 
-class Blocker(StrEnum):
-    """What an open request waits for."""
+class OpenState(StrEnum):
+    """What a running request is shown as where its status says too little.
 
-    APPROVAL = "approval"
-    HOLD = "hold"
-    ABANDONED = "abandoned"
-    VENDOR = "vendor"
-    PERSON = "person"
+    Not verified: every call has succeeded, but a read-back is due, was given up, or found the data.
+    """
+
+    NOT_VERIFIED = "not_verified"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class RequestFilter:
     """
 
     open: bool | None = None
-    status: RequestStatus | None = None
+    status: RequestStatus | OpenState | None = None
     due: Due | None = None
     kind: RequestKind | None = None
     blocked: Blocker | None = None
@@ -61,17 +60,11 @@ class RequestFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """One thing a request waits for; `resolver` and `until` where it is a vendor or a person's work."""
-
-    by: Blocker
-    resolver: str | None = None
-    until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RequestLine:
-    """One request in a list. `steps` are its external calls; none before it was executed."""
+    """One request in a list. `steps` are its external calls; none before it was executed.
+
+    `unverified` of the steps done have a read-back that is due, was given up, or found the data.
+    """
 
     id: UUID
     ref: str
@@ -83,9 +76,17 @@ class RequestLine:
     source: str
     steps: int = 0
     steps_done: int = 0
+    unverified: int = 0
     blocks: tuple[Block, ...] = ()
     duplicate_of: str | None = None
     """The ref of the request that this one ends with."""
+
+    @property
+    def state(self) -> RequestStatus | OpenState:
+        """What it is shown as; the filter for a state finds exactly the requests that show it."""
+        if self.status is RequestStatus.RUNNING and self.unverified and self.steps_done == self.steps:
+            return OpenState.NOT_VERIFIED
+        return self.status
 
     def overdue(self, now: datetime) -> bool:
         return self.closed_at is None and self.due_at < now
@@ -188,7 +189,7 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     if which.open is False:
         query = query.where(Request.closed_at.is_not(None))
     if which.status:
-        query = query.where(Request.status == which.status)
+        query = query.where(_in_state(which.status))
     if which.kind:
         query = query.where(Request.kind == which.kind)
     if which.due is Due.OVERDUE:
@@ -196,8 +197,19 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     if which.due is Due.SOON:
         query = query.where(Request.due_at >= now, Request.due_at < _end_of_soon(now))
     if which.blocked:
-        query = query.where(_blocked(which.blocked, which.by_hand))
+        query = query.where(blocked_by(which.blocked, which.by_hand))
     return query if which.ids is None else query.where(Request.id.in_(which.ids))
+
+
+def _in_state(state: RequestStatus | OpenState) -> ColumnElement[bool]:
+    """The condition for requests that show this state; see `RequestLine.state`."""
+    left = select(Operation.request_id).where(Operation.request_id == Request.id, Operation.remaining > 0)
+    not_verified = and_(Request.status == RequestStatus.RUNNING, has_unverified(), ~left.exists())
+    if isinstance(state, OpenState):
+        return not_verified
+    if state is RequestStatus.RUNNING:
+        return and_(Request.status == RequestStatus.RUNNING, not_(not_verified))
+    return Request.status == state
 
 
 def _end_of_soon(now: datetime) -> datetime:
@@ -205,29 +217,12 @@ def _end_of_soon(now: datetime) -> datetime:
     return datetime.combine(now.date() + timedelta(days=SOON_DAYS + 1), time(), now.tzinfo)
 
 
-def _blocked(by: Blocker, by_hand: frozenset[str]) -> ColumnElement[bool]:
-    parked = select(OutboxRow.entry_id).where(
-        OutboxRow.request_id == Request.id, OutboxRow.status == OutboxStatus.SCHEDULED
-    )
-    match by:
-        case Blocker.APPROVAL:
-            return Request.status == RequestStatus.REVIEW
-        case Blocker.HOLD:
-            return Request.status == RequestStatus.ON_HOLD
-        case Blocker.ABANDONED:
-            return select(DeadLetter.id).where(DeadLetter.request_id == Request.id, holds_up()).exists()
-        case Blocker.VENDOR:
-            return parked.where(OutboxRow.resolver.not_in(by_hand)).exists()
-        case Blocker.PERSON:
-            return parked.where(OutboxRow.resolver.in_(by_hand)).exists()
-
-
 def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -> list[RequestLine]:
     """Requests with what has to be looked up elsewhere: one query per kind of fact, not per request."""
     ids = [request.id for request in requests]
     steps = _steps(session, ids)
     sources = _sources(session, requests)
-    blocks = _blocks(session, requests, by_hand)
+    blocks = blocks_of(session, requests, by_hand)
     originals = refs_of(session, [request.duplicate_of for request in requests])
     return [
         RequestLine(
@@ -239,8 +234,9 @@ def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -
             due_at=request.due_at,
             closed_at=request.closed_at,
             source=sources.get(request.api_key_id or request.entered_by, "unknown"),
-            steps=steps.get(request.id, (0, 0))[0],
-            steps_done=steps.get(request.id, (0, 0))[1],
+            steps=steps.get(request.id, (0, 0, 0))[0],
+            steps_done=steps.get(request.id, (0, 0, 0))[1],
+            unverified=steps.get(request.id, (0, 0, 0))[2],
             blocks=tuple(blocks.get(request.id, ())),
             duplicate_of=originals.get(request.duplicate_of) if request.duplicate_of else None,
         )
@@ -248,11 +244,16 @@ def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -
     ]
 
 
-def _steps(session: Session, ids: list[UUID]) -> dict[UUID, tuple[int, int]]:
+def _steps(session: Session, ids: list[UUID]) -> dict[UUID, tuple[int, int, int]]:
+    """Per request: all calls, those that have succeeded, and those of them that are not verified."""
     total, remaining = func.sum(Operation.total), func.sum(Operation.remaining)
-    query = select(Operation.request_id, total, remaining).where(Operation.request_id.in_(ids))
+    counts = select(Operation.request_id, total, remaining, func.sum(Operation.unverified))
+    query = counts.where(Operation.request_id.in_(ids))
     counted = session.execute(query.group_by(Operation.request_id))
-    return {request_id: (int(all_), int(all_ - left)) for request_id, all_, left in counted}
+    return {
+        request_id: (int(all_), int(all_ - left), int(unverified))
+        for request_id, all_, left, unverified in counted
+    }
 
 
 def _sources(session: Session, requests: list[Request]) -> dict[UUID | None, str]:
@@ -261,25 +262,3 @@ def _sources(session: Session, requests: list[Request]) -> dict[UUID | None, str
     names = session.execute(select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys - {None})))
     officers = session.execute(select(Officer.id, Officer.name).where(Officer.id.in_(people - {None})))
     return {**dict(names.all()), **dict(officers.all())}
-
-
-def _blocks(session: Session, requests: list[Request], by_hand: frozenset[str]) -> dict[UUID, list[Block]]:
-    open_ = {request.id: request.status for request in requests if request.closed_at is None}
-    found: dict[UUID, list[Block]] = defaultdict(list)
-    for request_id, status in open_.items():
-        if status is RequestStatus.REVIEW:
-            found[request_id].append(Block(Blocker.APPROVAL))
-        if status is RequestStatus.ON_HOLD:
-            found[request_id].append(Block(Blocker.HOLD))
-    for letter in open_letters_of(session, open_):
-        assert letter.request_id is not None  # they were looked up by it
-        found[letter.request_id].append(Block(Blocker.ABANDONED, letter.resolver))
-    waiting = (
-        select(OutboxRow.request_id, OutboxRow.resolver, OutboxRow.gate)
-        .where(OutboxRow.request_id.in_(open_), OutboxRow.status == OutboxStatus.SCHEDULED)
-        .order_by(OutboxRow.gate)
-    )
-    for request_id, resolver, gate in session.execute(waiting):
-        by = Blocker.PERSON if resolver in by_hand else Blocker.VENDOR
-        found[request_id].append(Block(by, resolver, gate))
-    return found

@@ -24,6 +24,7 @@ from effaced.errors import Conflict, NotFound, Problem, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, RequestStatus, SubjectKey
 from effaced.notify.settle import requeue as requeue_deliveries
 from effaced.notify.tables import Delivery
+from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.tables import Request
@@ -145,7 +146,9 @@ def _hopeless(session: Session, ids: Sequence[UUID]) -> dict[UUID, str]:
             DeadLetter.entry_id,
             DeadLetter.status,
             OutboxRow.operation,
-            and_(OutboxRow.verification.is_not(None), OutboxRow.ref_sealed.is_not(None)).label("readable"),
+            and_(OutboxRow.verification.in_(UNCONFIRMED), OutboxRow.ref_sealed.is_not(None)).label(
+                "readable"
+            ),
             Request.status.label("request_status"),
         )
         .outerjoin(OutboxRow, OutboxRow.entry_id == DeadLetter.entry_id)

@@ -19,11 +19,13 @@ from effaced.errors import ResolverError
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,
+    Evidence,
     FailureKind,
     OutboxOperation,
     OutboxStatus,
     StepOutcome,
     Verification,
+    evidence_of,
 )
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
@@ -59,7 +61,10 @@ def decide(result: Result, rules: Rules, now: datetime) -> Decision:
         case Erased(retained=basis):
             return _succeeded(result, StepOutcome.ERASED, rules, now, basis)
         case AlreadyAbsent() if result.entry.times_parked:
-            return _succeeded(result, StepOutcome.VERIFIED_EXPIRY, rules, now)
+            seen = result.verification is Verification.CONFIRMED
+            return _succeeded(
+                result, StepOutcome.VERIFIED_EXPIRY if seen else StepOutcome.EXPIRED, rules, now
+            )
         case AlreadyAbsent():
             return _succeeded(result, StepOutcome.ALREADY_ABSENT, rules, now)
         case Retained(basis=basis):
@@ -76,7 +81,8 @@ def _succeeded(
     result: Result, outcome: StepOutcome, rules: Rules, now: datetime, basis: str | None = None
 ) -> Decision:
     entry = result.entry
-    events = [_success(entry.operation, entry.resolver, outcome, entry.attempts, basis)]
+    evidence = evidence_of(outcome, result.verification)
+    events = [_success(entry.operation, entry.resolver, outcome, entry.attempts, basis, evidence)]
     failures: tuple[DeadLetterDomain, ...] = ()
     if result.verification is Verification.CONFIRMED:
         events.append(ExternallyVerified(resolver=entry.resolver))
@@ -102,11 +108,16 @@ def _succeeded(
 
 @lru_cache(maxsize=1024)
 def _success(
-    operation: OutboxOperation, resolver: str, outcome: StepOutcome, attempts: int, basis: str | None
+    operation: OutboxOperation,
+    resolver: str,
+    outcome: StepOutcome,
+    attempts: int,
+    basis: str | None,
+    evidence: Evidence | None,
 ) -> Event:
     # Thousands of entries end alike. An event is frozen, so those that say the same may be the same.
     return told(operation, StepSucceeded)(
-        resolver=resolver, outcome=outcome, attempts=attempts, retained_basis=basis
+        resolver=resolver, outcome=outcome, attempts=attempts, retained_basis=basis, evidence=evidence
     )
 
 

@@ -19,7 +19,7 @@ from effaced.crypto import Keyring
 from effaced.errors import ConfigurationError
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef, new_id
 from effaced.outbox import claim as claims
-from effaced.outbox.countdown import Completed
+from effaced.outbox.countdown import remaining
 from effaced.outbox.due import due_resolvers, status_counts
 from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
@@ -125,17 +125,13 @@ class Outbox:
 
     def mark_succeeded(self, entry: OutboxEntry, *, on_subject_complete: Callable[[], None]) -> bool:
         """The call went through. If it was the last of its request, the callback runs in the transaction."""
-
-        def on_complete(_session: Session, _completed: Sequence[Completed]) -> None:
-            on_subject_complete()
-
         rectify = entry.operation is OutboxOperation.RECTIFY
         return self._mark(
             entry,
             lambda claimed, now: decide(
                 Result(claimed, answer=Rectified() if rectify else Erased()), _RULES, now
             ),
-            on_complete,
+            on_subject_complete,
         )
 
     def mark_failed(self, entry: OutboxEntry, *, error: str, next_attempt_at: datetime) -> bool:
@@ -182,7 +178,7 @@ class Outbox:
         self,
         entry: OutboxEntry,
         decision_of: Callable[[Entry, datetime], Decision],
-        on_complete: Callable[[Session, Sequence[Completed]], None] = lambda _session, _completed: None,
+        on_last_success: Callable[[], None] = lambda: None,
     ) -> bool:
         with self.sessions.begin() as session:
             query = select(*COLUMNS).where(outbox_table.c.entry_id == entry.entry_id)
@@ -191,7 +187,13 @@ class Outbox:
                 return False
             claimed = replace(as_entry(row), token=entry.token)
             audit = self.audit or DatabaseAuditSink()
-            return bool(settle(session, [decision_of(claimed, dbtime.now(session))], on_complete, audit))
+            decision = decision_of(claimed, dbtime.now(session))
+            settled = settle(session, [decision], lambda _session, _closed: None, audit)
+            # Its counter is locked by now: only the settle that took the last call off it finds zero.
+            last = any(each.status is OutboxStatus.SUCCEEDED for each in settled)
+            if last and not remaining(session, claimed.request_id, claimed.operation):
+                on_last_success()
+            return bool(settled)
 
     def _list(self, query: Select[*tuple[object, ...]], limit: int) -> Sequence[OutboxEntry]:
         with self.sessions() as session:

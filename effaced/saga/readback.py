@@ -1,35 +1,92 @@
 """Read-backs that could not be made with the erasure: claimed and settled on their own.
 
-They never touch the entry's status. The success stands; what is added is whether it was the truth.
+They never touch the entry's status. The success stands; what is added is whether it was the truth, and the
+request is closed only by that.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, case, literal, update
 from sqlalchemy.orm import Session
 
 from effaced import dbtime
 from effaced.audit.append import append_one
-from effaced.audit.events import ExternallyVerified, ExternalVerificationFailed
+from effaced.audit.events import Event, ExternallyVerified, ExternalVerificationFailed, ReadBackGivenUp
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
-from effaced.model import DeadLetterDomain, Verification
+from effaced.model import DeadLetterDomain, StepOutcome, Verification
+from effaced.outbox.countdown import count_down
 from effaced.outbox.entry import Entry
+from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.tables import Attempt
 from effaced.saga.result import ReadBack
-from effaced.saga.settle import read_back_attempt
+from effaced.saga.settle import OnComplete, finish, read_back_attempt
 from effaced.sql import insert_rows
 
+# Error and code of the dead letter that a read-back leaves.
+_FAILURES = {
+    Verification.STILL_PRESENT: ("StillPresent", "still_present"),
+    Verification.UNVERIFIABLE: ("ReadBackNotPossible", "unverifiable"),
+}
 
-def settle_read_back(session: Session, entry: Entry, look: ReadBack, *, again_at: datetime | None) -> bool:
-    """Write down what the read-back said. One that could not be made is due again at `again_at`.
 
-    With no such moment it is given up, and a person is told.
+def settle_read_back(
+    session: Session,
+    entry: Entry,
+    look: ReadBack,
+    *,
+    again_at: datetime | None,
+    on_complete: OnComplete,
+) -> bool:
+    """Record what the read-back said; False if it came late and counts for nothing.
+
+    One that could not be made is due again at `again_at`. With no such moment it is given up: a person has
+    to look again or attest, and until then the request stays open. A confirmation that leaves nothing to
+    verify closes the request.
     """
-    seen, now = look.seen, dbtime.now(session)
-    known = seen is not Verification.DUE
+    seen = look.seen
+    if seen is Verification.DUE and again_at is None:
+        seen = Verification.UNVERIFIABLE
+    if not _write(session, entry, seen, again_at):
+        return False
+    if look.was_made:
+        insert_rows(session, Attempt, [read_back_attempt(entry, look)])
+    event = _event(entry.resolver, seen)
+    if event is not None:
+        append_one(
+            session, event, request_id=entry.request_id, entry_id=entry.entry_id, subject=entry.subject
+        )
+    if seen is Verification.CONFIRMED:
+        count_as_verified(session, entry, on_complete)
+        record_recoveries(session, (DeadLetterDomain.VERIFICATION,), [entry.entry_id])
+    elif seen in _FAILURES:
+        record_failures(session, [_failure(entry, *_FAILURES[seen])])
+    return True
+
+
+def count_as_verified(session: Session, entry: Entry, on_complete: OnComplete) -> None:
+    """The entry's read-back stands out no longer. Dead letters are locked after this, never before."""
+    progress = count_down(session, Counter(), Counter({(entry.request_id, entry.operation): -1}))
+    finish(session, progress, {entry.request_id: entry.subject}, on_complete)
+
+
+def _write(session: Session, entry: Entry, seen: Verification, again_at: datetime | None) -> bool:
+    now = dbtime.now(session)
+    values: dict[str, Any] = {
+        "verification": seen,
+        "verify_due_at": again_at if seen is Verification.DUE else None,
+        "verified_at": now if seen in (Verification.CONFIRMED, Verification.STILL_PRESENT) else None,
+        "waiting_since": now if seen is Verification.DUE else None,
+        "crashes": 0,
+        "claimed_alone": False,
+        "verifying": False,
+    }
+    if seen is Verification.CONFIRMED:
+        values |= {"ref_sealed": None, "outcome": _confirmed_outcome()}
     ours = session.execute(
         update(OutboxRow)
         .where(
@@ -37,32 +94,24 @@ def settle_read_back(session: Session, entry: Entry, look: ReadBack, *, again_at
             OutboxRow.token == entry.token,
             OutboxRow.verification == Verification.DUE,
         )
-        .values(
-            verification=seen,
-            verify_due_at=None if known else again_at,
-            waiting_since=None if known or again_at is None else now,
-            verified_at=now if known else None,
-            crashes=0,
-            claimed_alone=False,
-            verifying=False,
-            **({"ref_sealed": None} if seen is Verification.CONFIRMED else {}),
-        )
+        .values(values)
         .returning(OutboxRow.entry_id)
     ).first()
-    if ours is None:
-        return False
-    if look.was_made:
-        insert_rows(session, Attempt, [read_back_attempt(entry, look)])
-    about = {"request_id": entry.request_id, "entry_id": entry.entry_id, "subject": entry.subject}
+    return ours is not None
+
+
+def _confirmed_outcome() -> ColumnElement[Any]:
+    """An expiry that was the vendor's word is verified once our own read-back has confirmed it."""
+    verified = literal(StepOutcome.VERIFIED_EXPIRY, OutboxRow.outcome.type)
+    return case((OutboxRow.outcome == StepOutcome.EXPIRED, verified), else_=OutboxRow.outcome)
+
+
+def _event(resolver: str, seen: Verification) -> Event | None:
     if seen is Verification.CONFIRMED:
-        append_one(session, ExternallyVerified(resolver=entry.resolver), **about)
-        record_recoveries(session, (DeadLetterDomain.VERIFICATION,), [entry.entry_id])
-    elif seen is Verification.STILL_PRESENT:
-        append_one(session, ExternalVerificationFailed(resolver=entry.resolver), **about)
-        record_failures(session, [_failure(entry, "StillPresent", "still_present")])
-    elif again_at is None:
-        record_failures(session, [_failure(entry, "ReadBackNotPossible", "unverifiable")])
-    return True
+        return ExternallyVerified(resolver=resolver)
+    if seen is Verification.STILL_PRESENT:
+        return ExternalVerificationFailed(resolver=resolver)
+    return ReadBackGivenUp(resolver=resolver) if seen is Verification.UNVERIFIABLE else None
 
 
 def _failure(entry: Entry, error: str, code: str) -> Failure:
@@ -79,13 +128,17 @@ def _failure(entry: Entry, error: str, code: str) -> Failure:
 
 
 def ask_for_read_back(session: Session, entry_id: object, *, at: datetime | None = None) -> str | None:
-    """Have an entry erased and read back once more; its resolver, or None if there is nothing to read."""
+    """Have an entry erased and read back once more; its resolver, or None if there is nothing to read.
+
+    Only where no read-back has confirmed it: what is verified or attested stays so, and a completed request
+    is never opened by this.
+    """
     now = dbtime.now(session)
     return session.execute(
         update(OutboxRow)
         .where(
             OutboxRow.entry_id == entry_id,
-            OutboxRow.verification.is_not(None),
+            OutboxRow.verification.in_(UNCONFIRMED),
             OutboxRow.ref_sealed.is_not(None),
         )
         .values(

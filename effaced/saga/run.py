@@ -361,7 +361,9 @@ class ResolverRun:
                     policy = ledger.book.in_force(session, [entry])[entry.entry_id].policy
                     if now <= (entry.last_attempt_at or now) + policy.max_age:
                         again_at = now + timedelta(seconds=policy.max_backoff_delay)
-                self._read_backs += settle_read_back(session, entry, look, again_at=again_at)
+                self._read_backs += settle_read_back(
+                    session, entry, look, again_at=again_at, on_complete=ledger.on_complete
+                )
                 if look.refused:
                     pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
         except Exception:

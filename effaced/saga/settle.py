@@ -22,14 +22,15 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced import dbtime
 from effaced.audit.append import SYSTEM, Record
-from effaced.audit.events import ErasureCompleted, told
+from effaced.audit.events import ErasureCompleted, VerificationCompleted, told
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.db import is_postgres
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.model import CallRole, DeadLetterDomain, OutboxStatus, SubjectKey, Verification
-from effaced.outbox.countdown import Completed, count_down
+from effaced.outbox.countdown import Completed, Progress, count_down
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
+from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
@@ -67,8 +68,13 @@ def settle(
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
     done = Counter((each.entry.request_id, each.entry.operation) for each in succeeded)
+    unverified = Counter(
+        (each.entry.request_id, each.entry.operation)
+        for each in succeeded
+        if each.verification in UNCONFIRMED
+    )
     subjects = {each.entry.request_id: each.entry.subject for each in succeeded}
-    complete(session, count_down(session, done), subjects, on_complete, audit)
+    finish(session, count_down(session, done, unverified), subjects, on_complete, audit)
     _write_dead_letters(session, live)
     for resolver in sorted({each.entry.resolver for each in live if each.pauses}):
         pause(session, resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
@@ -82,21 +88,39 @@ def complete(
     on_complete: OnComplete,
     audit: AuditSink = _TRAIL,
 ) -> None:
-    """Nothing is left to do for these operations: say so in the trail, and tell whoever asked to know."""
-    if not completed:
-        return
-    audit.append(
-        session,
-        [
-            Record(
-                told(operation, ErasureCompleted)(operation=operation),
-                request_id=request_id,
-                subject=subjects[request_id],
-            )
-            for request_id, operation in completed
-        ],
-    )
-    on_complete(session, completed)
+    """These operations had nothing to call: they are at their end."""
+    finish(session, Progress(dict.fromkeys(completed, 0), tuple(completed)), subjects, on_complete, audit)
+
+
+def finish(
+    session: Session,
+    progress: Progress,
+    subjects: dict[UUID, SubjectKey],
+    on_complete: OnComplete,
+    audit: AuditSink = _TRAIL,
+) -> None:
+    """Write to the trail which operations have succeeded, and have those closed with nothing left to verify.
+
+    `on_complete` is called for an operation once: when its last call has succeeded and no read-back of it
+    is due, given up or contradicts it.
+    """
+    succeeded = [
+        (key, told(key[1], ErasureCompleted)(operation=key[1], unverified=unverified or None))
+        for key, unverified in progress.succeeded.items()
+    ]
+    verified = [
+        (key, VerificationCompleted(operation=key[1]))
+        for key in progress.closed
+        if key not in progress.succeeded
+    ]
+    records = [
+        Record(event, request_id=request_id, subject=subjects[request_id])
+        for (request_id, _), event in [*succeeded, *verified]
+    ]
+    if records:
+        audit.append(session, records)
+    if progress.closed:
+        on_complete(session, progress.closed)
 
 
 def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:

@@ -1,7 +1,7 @@
 """which code each migration tolerates
 
 Revision ID: 0014
-Revises: 0011
+Revises: 0012
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0014"
-down_revision = "0011"
-OLDEST_CODE = 10
+down_revision = "0012"
+OLDEST_CODE = 12
 
 
 def upgrade() -> None:

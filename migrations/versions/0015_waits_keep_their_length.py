@@ -11,7 +11,7 @@ from alembic import op
 
 revision = "0015"
 down_revision = "0014"
-OLDEST_CODE = 11
+OLDEST_CODE = 12
 
 _WAITING = sa.text("waiting_since IS NOT NULL AND status <> 'in_flight'")
 _PENDING = sa.text("waiting_since IS NOT NULL AND status = 'pending'")

@@ -11,7 +11,7 @@ from alembic import op
 
 revision = "0016"
 down_revision = "0015"
-OLDEST_CODE = 11
+OLDEST_CODE = 12
 
 
 def upgrade() -> None:

@@ -191,7 +191,7 @@ def test_a_request_page_follows_what_happens_and_stops_when_all_is_done(site: Si
     site.house.run()
     desk.page.clock.run_for(4_000)
     expect(desk.page.locator(".facts .badge")).to_have_text("Completed")
-    expect(desk.page.locator(".story")).to_contain_text("Completed: every external call has succeeded.")
+    expect(desk.page.locator(".story")).to_contain_text("Every external call has succeeded.")
     before = len(asked)
     desk.page.clock.run_for(300_000)
     assert len(asked) == before
@@ -264,7 +264,7 @@ def test_what_was_done_stays_unfolded_over_a_poll(site: Site, desk_at: Open) -> 
     expect(done.get_by_role("row", name="orders")).to_be_visible()
     site.house.run()
     desk.page.clock.run_for(4_000)
-    expect(desk.page.locator(".story")).to_contain_text("Completed: every external call has succeeded.")
+    expect(desk.page.locator(".story")).to_contain_text("Every external call has succeeded.")
     expect(done.get_by_role("row", name="orders")).to_be_visible()
 
 

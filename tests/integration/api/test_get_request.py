@@ -10,8 +10,10 @@ from sqlalchemy import select
 
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent
-from effaced.model import RequestStatus
+from effaced.model import Evidence, RequestStatus, Verification
 from effaced.requests.tables import Request
+from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.testing import VerifyingRecordingResolver
 
 Api = Any
 
@@ -20,16 +22,47 @@ def test_a_request_is_found_by_id_and_by_ref(api: Api) -> None:
     sent = api.post(api.erasure("1")).get_json()
     by_id = api.get(f"/api/v1/requests/{sent['id']}")
     assert by_id.status_code == 200
-    none = {"confirmed": 0, "still_present": 0, "due": 0, "attested": 0}
     assert {
         **sent,
-        "verification": none,
+        "evidence": dict.fromkeys(Evidence, 0),
+        "verification": dict.fromkeys(Verification, 0),
         "progress": None,
         "entries": [],
         "events": by_id.get_json()["events"],
     } == by_id.get_json()
     for ref in (sent["ref"], sent["ref"].lower()):
         assert api.get(f"/api/v1/requests/{ref}").get_json() == by_id.get_json()
+
+
+def read_back_by(api: Api, vendor: VerifyingRecordingResolver) -> str:
+    """Where to find a request whose only system is read back as the vendor says."""
+    api.runtime.__dict__["registry"] = ResolverRegistry([Registered("crm", "crm_contact", vendor)])
+    where: str = api.post(api.erasure("4")).headers["Location"]
+    asyncio.run(api.runtime.runner().run_once())
+    return where
+
+
+def test_a_request_whose_read_back_failed_is_not_completed(trusted_api: Api) -> None:
+    told = trusted_api.get(read_back_by(trusted_api, VerifyingRecordingResolver(absent=lambda _: False)))
+    found = told.get_json()
+    assert (found["status"], found["completed_at"], found["unverified"]) == ("running", None, 1)
+    assert found["verification"] == {**dict.fromkeys(Verification, 0), "still_present": 1}
+    assert found["evidence"] == dict.fromkeys(Evidence, 0)
+    assert [(each["status"], each["evidence"]) for each in found["entries"]] == [("succeeded", None)]
+
+
+def test_a_request_that_was_read_back_says_what_it_rests_on(trusted_api: Api) -> None:
+    found = trusted_api.get(read_back_by(trusted_api, VerifyingRecordingResolver())).get_json()
+    assert (found["status"], found["unverified"]) == ("completed", 0)
+    assert found["evidence"] == {**dict.fromkeys(Evidence, 0), "confirmed": 1}
+    assert [each["evidence"] for each in found["entries"]] == ["confirmed"]
+
+
+def test_a_system_without_a_read_back_rests_on_the_vendors_word(trusted_api: Api) -> None:
+    where = trusted_api.post(trusted_api.erasure("4")).headers["Location"]
+    asyncio.run(trusted_api.runtime.runner().run_once())
+    found = trusted_api.get(where).get_json()
+    assert found["evidence"] == {**dict.fromkeys(Evidence, 0), "vendor_word": 1}
 
 
 def test_it_tells_how_each_system_stands_and_what_happened(trusted_api: Api) -> None:
@@ -48,6 +81,7 @@ def test_it_tells_how_each_system_stands_and_what_happened(trusted_api: Api) -> 
             "attempts": 0,
             "next_attempt_at": None,
             "last_error": None,
+            "evidence": None,
             "verification": None,
         }
     ]

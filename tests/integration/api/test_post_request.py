@@ -37,6 +37,7 @@ def test_a_request_is_taken_in(api: Api) -> None:
         "completed_at": None,
         "corrections": [],
         "steps": {"total": 0, "done": 0},
+        "unverified": 0,
         "links": {"self": f"/api/v1/requests/{body['id']}"},
     }
 

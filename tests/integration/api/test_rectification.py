@@ -8,11 +8,9 @@ from datetime import date
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from effaced.audit.tables import AuditEvent
-from effaced.model import OutboxStatus, RequestStatus, StepOutcome, Verification
-from effaced.outbox.tables import OutboxRow
 from effaced.requests.tables import Request
 
 Api = Any  # the class lives in conftest.py, which is not a module to import from
@@ -234,22 +232,6 @@ def test_it_tells_operation_and_fields_of_each_call(correcting_api: Api) -> None
         "LOCAL_RECTIFICATION_EXECUTED",
         "ATTESTATION_AWAITED",
     ]
-
-
-def test_a_completed_request_whose_read_back_failed_says_so(trusted_api: Api) -> None:
-    where = trusted_api.post(trusted_api.erasure("4")).headers["Location"]
-    with trusted_api.runtime.db.begin() as session:
-        session.execute(
-            update(OutboxRow).values(
-                status=OutboxStatus.SUCCEEDED,
-                outcome=StepOutcome.ERASED,
-                verification=Verification.STILL_PRESENT,
-            )
-        )
-        session.execute(update(Request).values(status=RequestStatus.COMPLETED))
-    told = trusted_api.get(where).get_json()
-    assert told["status"] == "completed"
-    assert told["verification"] == {"confirmed": 0, "still_present": 1, "due": 0, "attested": 0}
 
 
 def test_the_trail_names_the_fields_and_nothing_else_of_the_correction(correcting_api: Api) -> None:

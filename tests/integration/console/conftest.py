@@ -34,11 +34,17 @@ _NEXT = re.compile(r'<a class="button" href="([^"]+)" hx-get="[^"]+" hx-target="
 
 
 @pytest.fixture
-def house(migrated_url: str, tmp_path: Path) -> Iterator[House]:
+def clock_at_noon() -> Iterator[clock.ManualClock]:
+    """The clock that the house goes by."""
+    with clock.pretend(NOON) as moving:
+        yield moving
+
+
+@pytest.fixture
+def house(migrated_url: str, tmp_path: Path, clock_at_noon: clock.ManualClock) -> Iterator[House]:
     """An effaced with a small company, three officers and obedient vendors; once per database."""
-    with clock.pretend(NOON):
-        opened = open_house(migrated_url, tmp_path, people=60, zone="UTC")
-        yield opened
+    opened = open_house(migrated_url, tmp_path, people=60, zone="UTC")
+    yield opened
     opened.runtime.db.dispose()
 
 

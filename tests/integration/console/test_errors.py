@@ -24,7 +24,11 @@ from tests.integration.console.conftest import HTMX, Visitor
         ("/console/requests?status=lost", 422, "expected open, closed, all, received"),
         ("/console/requests?after=xyz", 422, "after: is not the start of a page"),
         ("/console/abandoned?domain=mars", 422, "expected external_call, verification"),
-        ("/console/verified?outcome=maybe", 422, "expected due, confirmed, still_present, attested"),
+        (
+            "/console/verified?outcome=maybe",
+            422,
+            "still_present, unverifiable, attested",
+        ),
         ("/console/requests?subject=forged", 422, "Search again"),
     ],
 )

@@ -320,7 +320,7 @@ def test_the_story_is_told_in_order_and_in_plain_words(house: House, ada: Visito
         "Asked by letter.",
         "Approved (1 of 1).",
         REASON,
-        "Own database changed: 3 rows in 2 tables. 4 external calls queued.",
+        "Own database changed: 3 rows in 2 tables. Kept by law: 1 row in invoices. 4 external calls queued.",
         "Try 1 at crm failed: ResolverError",
         "crm was abandoned after 1 try (ResolverError, http_400).",
         "A dead letter was opened: external call, ResolverError.",
@@ -328,7 +328,7 @@ def test_the_story_is_told_in_order_and_in_plain_words(house: House, ada: Visito
     places = [page.find(sentence) for sentence in told]
     assert -1 not in places, told[places.index(-1)]
     assert places == sorted(places)
-    assert "files was asked again: the data is gone." in page
+    assert "Verified: files no longer holds the data." in page
 
 
 def test_an_erased_note_leaves_a_gap_that_is_named(house: House, ada: Visitor) -> None:

@@ -23,6 +23,7 @@ from effaced.outbox.claim import claim_read_back
 from effaced.outbox.due import due_resolvers, status_counts
 from effaced.outbox.flow import resume, standing
 from effaced.outbox.requeue import requeue
+from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     CredentialsRefused,
@@ -272,7 +273,7 @@ class TestScheduled:
         self, house: House, noon: ManualClock
     ) -> None:
         day = timedelta(days=1)
-        vendor = house.vendor("crm", Vendor(lambda _: Scheduled(noon() + day)))
+        vendor = house.vendor("crm", CheckingVendor(lambda _: Scheduled(noon() + day)))
         request_id = house.request(("crm", "c-1"))
         house.drain()
         noon.advance(day)
@@ -297,7 +298,8 @@ class TestReadBack:
         house.vendor("crm", CheckingVendor(absent=lambda _: False))
         request_id = house.request(("crm", "c-1"))
         house.drain()
-        assert house.status(request_id) is RequestStatus.COMPLETED
+        assert house.entry().status is OutboxStatus.SUCCEEDED
+        assert house.status(request_id) is RequestStatus.RUNNING
         assert [letter.domain for letter in house.letters()] == [DeadLetterDomain.VERIFICATION]
         assert house.entry().ref_sealed is not None
 
@@ -364,7 +366,7 @@ class TestReadBack:
                 crashes = entry.crashes
             else:
                 with house.db.begin() as session:
-                    settle_read_back(session, entry, GONE, again_at=None)
+                    settle_read_back(session, entry, GONE, again_at=None, on_complete=complete_operations)
         noon.advance(timedelta(minutes=6))
         house.drain()
         noon.advance(timedelta(minutes=6))

@@ -17,6 +17,7 @@ from effaced.model import (
     CheckReason,
     DeadLetterDomain,
     DeadLetterStatus,
+    Evidence,
     OutboxOperation,
     OutboxStatus,
     ReadBackProof,
@@ -63,13 +64,41 @@ CAST: list[tuple[events.Event, str]] = [
         "Own database changed: 3 rows in 1 table. 1 external call queued.",
     ),
     (
+        events.LocalErasureExecuted(
+            datamap_hash=HASH,
+            tables=(events.LocalTableErased(table="orders", action="deleted", rows=2),),
+            retained=(
+                events.CellRetained(table="invoices", column="address", basis="tax law", rows=2),
+                events.CellRetained(table="invoices", column="name", basis="tax law", rows=2),
+                events.CellRetained(table="tickets", column="name", basis="tax law", rows=0),
+            ),
+            external_calls=0,
+            without_reference=(),
+        ),
+        "Own database changed: 2 rows in 1 table. Kept by law: 2 rows in invoices. 0 external calls queued.",
+    ),
+    (
         events.LocalErasureBegun(
             datamap_hash=HASH,
             tables=(events.LocalTableErased(table="visits", action="deleted", rows=5_000_000),),
         ),
         "Very many rows: 5,000,000 rows are worked off in batches before the rest.",
     ),
-    (events.LocalVerified(tables=4), "Own database read back: nothing left in 4 tables."),
+    (
+        events.LocalVerified(tables=4),
+        "Own database read back: nothing that had to go is left in 4 tables.",
+    ),
+    (
+        events.LocalVerified(
+            tables=8,
+            kept=(
+                events.LocalTableKept(table="invoices", rows=2),
+                events.LocalTableKept(table="bookings"),
+            ),
+        ),
+        "Own database read back: nothing that had to go is left in 8 tables. "
+        "Kept by law: 2 rows in invoices, bookings.",
+    ),
     (
         events.LocalRectificationExecuted(
             datamap_hash=HASH,
@@ -105,12 +134,46 @@ CAST: list[tuple[events.Event, str]] = [
         "What need not be kept any more could not be erased (Conflict).",
     ),
     (events.ExecutionRequeued(), "The change of the own database is to be tried again."),
-    (events.StepSucceeded(resolver="crm", outcome=StepOutcome.ERASED, attempts=1), "crm erased the data."),
+    (
+        events.StepSucceeded(resolver="crm", outcome=StepOutcome.ERASED, attempts=1),
+        "crm reported the data as erased.",
+    ),
+    (
+        events.StepSucceeded(
+            resolver="crm", outcome=StepOutcome.ERASED, attempts=1, evidence=Evidence.CONFIRMED
+        ),
+        "crm erased the data.",
+    ),
     (
         events.StepSucceeded(
             resolver="crm", outcome=StepOutcome.RETAINED, attempts=1, retained_basis="tax_law"
         ),
         "crm keeps the data for a legal reason (tax_law).",
+    ),
+    (
+        events.StepSucceeded(
+            resolver="crm",
+            outcome=StepOutcome.ERASED,
+            attempts=1,
+            evidence=Evidence.VENDOR_WORD,
+        ),
+        "crm reported the data as erased.",
+    ),
+    (
+        events.StepSucceeded(
+            resolver="crm", outcome=StepOutcome.EXPIRED, attempts=1, evidence=Evidence.VENDOR_WORD
+        ),
+        "crm reported the data as expired.",
+    ),
+    (
+        events.StepSucceeded(
+            resolver="crm", outcome=StepOutcome.VERIFIED_EXPIRY, attempts=1, evidence=Evidence.CONFIRMED
+        ),
+        "crm let the data expire, and the read-back confirmed it.",
+    ),
+    (  # as it was written before the evidence was kept with it
+        events.StepSucceeded(resolver="crm", outcome=StepOutcome.VERIFIED_EXPIRY, attempts=1),
+        "crm reported the data as expired.",
     ),
     (
         events.StepFailed(resolver="crm", error="TransientFailure", code="attempts_exhausted", attempts=8),
@@ -122,7 +185,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.RectificationStepSucceeded(resolver="crm", outcome=StepOutcome.ALREADY_ABSENT, attempts=1),
-        "crm had nothing to correct.",
+        "crm reported that it had nothing to correct.",
     ),
     (
         events.RectificationStepFailed(
@@ -161,8 +224,13 @@ CAST: list[tuple[events.Event, str]] = [
         events.ExpiryScheduled(resolver="mailing", until=NOON, slips=1, prior_attempts=1),
         "mailing will let the data go by 2 Mar 2026, 12:00. The date has moved 1 time.",
     ),
-    (events.ExternallyVerified(resolver="crm"), "crm was asked again: the data is gone."),
-    (events.ExternalVerificationFailed(resolver="crm"), "crm was asked again: the data is still there."),
+    (events.ExternallyVerified(resolver="crm"), "Verified: crm no longer holds the data."),
+    (events.ExternalVerificationFailed(resolver="crm"), "Not verified: crm still holds the data."),
+    (
+        events.ReadBackGivenUp(resolver="crm"),
+        "Not verifiable: crm could not be asked whether the data is gone. "
+        "A person has to verify it again or attest.",
+    ),
     (
         events.Requeued(resolver="crm", prior_attempts=8, prior_error="TransientFailure"),
         "crm is to be tried again, with a full set of tries.",
@@ -183,7 +251,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.ReadBackAttested(resolver="crm", prior=Verification.STILL_PRESENT),
-        "Somebody has seen that the data at crm is gone.",
+        "Attested: crm no longer holds the data.",
     ),
     (
         events.MessageRequeued(message_id=new_id(), target="oncall"),
@@ -192,7 +260,19 @@ CAST: list[tuple[events.Event, str]] = [
     (events.BulkRequeued(chosen=3, requeued=2), "Requeued 2 of 3 chosen dead letters."),
     (
         events.ErasureCompleted(operation=OutboxOperation.ERASE),
-        "Completed: every external call has succeeded.",
+        "Every external call has succeeded.",
+    ),
+    (
+        events.ErasureCompleted(operation=OutboxOperation.ERASE, unverified=1),
+        "Every external call has succeeded. 1 step is not verified, so the request stays open.",
+    ),
+    (
+        events.VerificationCompleted(operation=OutboxOperation.ERASE),
+        "Completed: nothing is left to verify.",
+    ),
+    (
+        events.RequestReopened(unverified=2),
+        "Reopened: the request stood as completed although 2 steps are not verified.",
     ),
     (
         events.RectificationCompleted(operation=OutboxOperation.RECTIFY),

@@ -50,7 +50,7 @@ CAST: list[tuple[Notice, str]] = [
     ),
     (
         notices.RequestCompleted(operation=OutboxOperation.ERASE),
-        "Everything that the request asked for has been done.",
+        "Every call that the request needed has succeeded, and nothing is left to verify.",
     ),
 ]
 
