@@ -11,6 +11,7 @@ from uuid import UUID
 from saga_cast import KEYRING, NOON, CheckingVendor, House, Vendor
 from sqlalchemy import select
 
+from effaced import clock
 from effaced.clock import ManualClock
 from effaced.model import DeadLetterStatus, RequestStatus, StepOutcome, Verification
 from effaced.notify.tables import Message
@@ -22,6 +23,7 @@ from effaced.requests.redrive import redrive, reverify
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AlreadyAbsent, Scheduled
 from effaced.saga.readback import settle_read_back
+from effaced.saga.result import ReadBack
 
 LEASE = timedelta(minutes=5)
 DAY = timedelta(days=1)
@@ -223,13 +225,14 @@ class TestIsClosed:
             late = claim_read_back(session, "crm", lease=LEASE)
         noon.advance(timedelta(minutes=6))
         with house.db.begin() as session:
-            in_time = claim_read_back(session, "crm", lease=LEASE)
+            in_time = claim_read_back(session, "crm", lease=LEASE, crashed=True)
         assert late is not None
         assert in_time is not None
         for entry, counts in ((late, False), (in_time, True), (late, False), (in_time, False)):
             with house.db.begin() as session:
+                look = ReadBack(clock.now(), Verification.CONFIRMED)
                 settled = settle_read_back(
-                    session, entry, Verification.CONFIRMED, again_at=None, on_complete=complete_operations
+                    session, entry, look, again_at=None, on_complete=complete_operations
                 )
             assert settled is counts
         assert counters(house, request_id) == (0, 0)

@@ -26,7 +26,7 @@ from effaced.requests.tables import Request
 from effaced.resolvers.protocols import Erased
 from effaced.saga.decide import decide
 from effaced.saga.readback import ask_for_read_back, settle_read_back
-from effaced.saga.result import Result, Rules
+from effaced.saga.result import ReadBack, Result, Rules
 from effaced.saga.settle import settle
 
 LEASE = timedelta(minutes=5)
@@ -47,14 +47,16 @@ def act(house: House, what: str, seen: Verification | None, which: OutboxRow) ->
     with house.db.begin() as session:
         if what == "call":
             for entry in claim(session, "crm", limit=1, lease=LEASE):
-                result = Result(entry, answer=Erased(), verification=seen)
+                look = None if seen is None else ReadBack(clock.now(), seen)
+                result = Result(entry, Erased(), read_back=look)
                 settle(session, [decide(result, Rules(), clock.now())], complete_operations)
         elif what in ("read back", "give up"):
             read_back = claim_read_back(session, "crm", lease=LEASE)
             if read_back is not None:
                 assert seen is not None
                 again_at = clock.now() if what == "read back" else None
-                settle_read_back(session, read_back, seen, again_at=again_at, on_complete=complete_operations)
+                look = ReadBack(clock.now(), seen)
+                settle_read_back(session, read_back, look, again_at=again_at, on_complete=complete_operations)
         elif what == "look again":
             ask_for_read_back(session, which.entry_id)
         else:
