@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 from datetime import datetime
 from uuid import UUID
+
+import forked
 
 from effaced import clock
 from effaced.crypto import Keyring
@@ -19,8 +20,7 @@ from effaced.saga.runner import SagaRunner
 from effaced.testing import RecordingResolver, VerifyingRecordingResolver
 
 # Not a plain fork: the tests' own process has threads, whose locks a child would find taken.
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["crash_cast"])
+_context = forked.context
 
 
 class Killer(RecordingResolver):

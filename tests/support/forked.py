@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 
 from waiting import PATIENCE
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["effaced.app", "effaced.cli.gunicorn", "effaced.cli.serve"])
+context = multiprocessing.getcontext("forkserver")
+context.set_forkserver_preload(["effaced.app", "effaced.cli.gunicorn", "effaced.cli.serve"])
 
 
 class Forked:
@@ -34,7 +34,7 @@ class Forked:
         typed: str = "",
     ) -> None:
         self.args = arguments
-        self._process: ForkServerProcess = _context.Process(
+        self._process: ForkServerProcess = context.Process(
             target=_run, args=(arguments, dict(environ), folder, output, errors or output, typed)
         )
         self._process.start()

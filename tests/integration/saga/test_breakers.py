@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import httpx
 import pytest
 from saga_breakers import Block
 from saga_cast import NOON, CheckingVendor, CorrectingVendor, Vendor
@@ -45,6 +46,11 @@ def opened(house: Block, vendor: Vendor | None = None, entries: int = 5) -> Vend
     house.drain()
     assert house.state() is BreakerState.OPEN
     return found
+
+
+def foreign_503() -> httpx.HTTPStatusError:
+    request = httpx.Request("DELETE", "http://vendor.example/1")
+    return httpx.HTTPStatusError("no", request=request, response=httpx.Response(503, request=request))
 
 
 class TestOpen:
@@ -102,6 +108,26 @@ class TestOpen:
         house.request(*(("crm", str(number)) for number in range(8)))
         house.drain()
         assert house.state() is BreakerState.CLOSED
+
+    @pytest.mark.parametrize("answer", [ValueError("a bug"), RuntimeError("an SDK's own"), foreign_503()])
+    def test_by_unknown_exceptions_too(self, house: Block, noon: ManualClock, answer: Exception) -> None:
+        vendor = house.vendor("crm", Vendor(lambda _: answer), concurrency=1)
+        house.request(*(("crm", str(number)) for number in range(8)))
+        house.drain()
+        assert house.state() is BreakerState.OPEN
+        assert len(vendor.calls) < 8
+
+    def test_an_answer_from_a_cache_counts_nothing(self, house: Block, noon: ManualClock) -> None:
+        """Four failures, an answer that nobody was asked for, and a fifth: that is five in a row."""
+
+        class Cached(Erased):
+            cached = True
+
+        house.vendor("crm", Vendor(lambda ref: Cached() if ref == "cached" else DOWN), concurrency=1)
+        for ref in ("1", "2", "3", "4", "cached", "5"):
+            house.request(("crm", ref))
+            house.drain()
+        assert house.state() is BreakerState.OPEN
 
     def test_a_call_that_was_claimed_before_is_given_back_uncalled(
         self, house: Block, noon: ManualClock
@@ -225,6 +251,18 @@ class TestHalfOpen:
         noon.advance(timedelta(hours=1))
         house.run()
         assert house.counts() == {OutboxStatus.SUCCEEDED: 5}
+
+    def test_that_fails_for_an_unknown_reason_uses_up_its_attempt(
+        self, house: Block, noon: ManualClock
+    ) -> None:
+        """A bug must come to light, and not hide behind an open breaker for as long as entries may wait."""
+        house.vendor("crm", Vendor(lambda _: RuntimeError("a bug")))
+        house.request(("crm", "1"))
+        for _ in range(40):
+            house.run()
+            noon.advance(timedelta(hours=1))
+        assert house.entry().status is OutboxStatus.ABANDONED
+        assert [letter.error_code for letter in house.letters()] == ["attempts_exhausted"]
 
     def test_that_dies_with_its_runner_is_tried_again_after_the_stuck_time(
         self, house: Block, noon: ManualClock
