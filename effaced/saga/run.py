@@ -8,9 +8,12 @@ state lives and ends with the run: whatever goes wrong in it, other resolvers an
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 
 from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM
@@ -33,6 +36,7 @@ from effaced.saga.rules import limits_of
 from effaced.saga.tell import AbandonedHook, Teller
 from effaced.saga.writer import Ledger, Writer
 
+T = TypeVar("T")
 _log = get_logger(__name__)
 # How long to wait for anything before looking again: for new entries, the rate limit, or the word to stop.
 _LOOK_AGAIN = 0.5
@@ -145,24 +149,38 @@ class ResolverRun:
             return
         if not self._enter_floor():
             return
-        claimed = await self._take(room)
+        claimed = await self._in_thread(
+            partial(self._claim_callable, room),
+            undo=lambda claimed: self._parts.ledger.claims.release(claimed.entries, claimed.admission),
+        )
         self._starts_at = clock.monotonic() + claimed.wait
         self._nothing_due = not (claimed.entries or claimed.needs_floor or claimed.wait or self._has_floor)
         self._needs_floor = claimed.needs_floor
-        for entry in await self._release_late(claimed):
+        for entry in claimed.entries:
             self._call(entry, claimed)
 
-    async def _take(self, room: int) -> Claimed:
-        """Claim; but if we are cancelled meanwhile, give back what was claimed and will not be called."""
-        claims = self._parts.ledger.claims
-        claiming = asyncio.create_task(
-            asyncio.to_thread(claims.claim, self._resolver, room, alone=self._has_floor)
-        )
+    def _claim_callable(self, room: int) -> Claimed:
+        """Claim, and give back what could not be finished within its lease."""
+        ledger = self._parts.ledger
+        claimed = ledger.claims.claim(self._resolver, room, alone=self._has_floor)
+        if not claimed.entries:
+            return claimed
+        latest = dbtime.now_for(ledger.sessions) + timedelta(seconds=longest(self._limits))
+        late = [entry for entry in claimed.entries if entry.gate is not None and entry.gate < latest]
+        if not late:
+            return claimed
+        ledger.claims.release(late, claimed.admission)
+        _log.error("lease_too_short", resolver=self._resolver, released=len(late))
+        self._stop.set()  # the next claim may be no longer
+        return replace(claimed, entries=[entry for entry in claimed.entries if entry not in late])
+
+    async def _in_thread(self, act: Callable[[], T], *, undo: Callable[[T], None]) -> T:
+        """Act in a thread. If we are cancelled meanwhile, what was done is undone."""
+        acting = asyncio.create_task(asyncio.to_thread(act))
         try:
-            return await asyncio.shield(claiming)
+            return await asyncio.shield(acting)
         except asyncio.CancelledError:
-            claimed = await claiming
-            await asyncio.to_thread(claims.release, claimed.entries, claimed.admission)
+            await asyncio.to_thread(undo, await acting)
             raise
 
     def _enter_floor(self) -> bool:
@@ -184,21 +202,6 @@ class ResolverRun:
         wait = self._starts_at - clock.monotonic()
         return min(_LOOK_AGAIN, wait) if wait > 0 else _LOOK_AT_FLOOR
 
-    async def _release_late(self, claimed: Claimed) -> list[Entry]:
-        """Give back what could not be finished within its lease, and return the rest."""
-        entries = claimed.entries
-        if not entries:
-            return entries
-        latest = await asyncio.to_thread(dbtime.now_for, self._parts.ledger.sessions)
-        latest += timedelta(seconds=longest(self._limits))
-        late = [entry for entry in entries if entry.gate is not None and entry.gate < latest]
-        if not late:
-            return entries
-        await asyncio.to_thread(self._parts.ledger.claims.release, late, claimed.admission)
-        _log.error("lease_too_short", resolver=self._resolver, released=len(late))
-        self._stop.set()  # the next claim may be no longer
-        return [entry for entry in entries if entry not in late]
-
     # --- calls ---
 
     async def _connect(self) -> None:
@@ -218,6 +221,7 @@ class ResolverRun:
             if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
                 raise
             _log.error("resolver_not_opened", resolver=self._resolver, error=self._broken.error)
+            self._heed_fatal()
         else:
             self._connection = registered.resolver
 
@@ -256,10 +260,11 @@ class ResolverRun:
         if done and pending:
             more, pending = await asyncio.wait(pending, timeout=_GATHER)
             done |= more
-        results = [task.result() for task in done]
-        for task in done:
-            del self._calls[task]
+        results = [_result_of(task, self._calls.pop(task)) for task in done]
         await self._writer.write(results + self._left_behind())
+        self._heed_fatal()
+
+    def _heed_fatal(self) -> None:
         if self._caller is not None and self._caller.fatal is not None:
             self._stop.set()
 
@@ -271,9 +276,9 @@ class ResolverRun:
         for task in late:
             call = self._calls.pop(task)
             task.cancel()
+            asyncio.tasks._unregister_task(task)  # or the end of the loop would wait for it for ever
             _log.error("call_left_behind", resolver=self._resolver, entry_id=str(call.entry.entry_id))
-            failure = cancelled() if call.cancelled else overdue()
-            results.append(Result(call.entry, failure=failure, admission=call.admission))
+            results.append(call.ended_by(cancelled() if call.cancelled else overdue()))
         return results
 
     def _cancel_calls(self) -> None:
@@ -324,9 +329,11 @@ class ResolverRun:
         admission = await asyncio.to_thread(ledger.gate.admit, self._resolver, 1, BreakerRole.VERIFY)
         if not admission.granted:
             return False
-        look: ReadBack | None = None
+        claimed, look = Claimed([]), None
         try:
-            claimed = await asyncio.to_thread(ledger.claims.claim_read_back, self._resolver, alone=alone)
+            claimed = await self._in_thread(
+                partial(ledger.claims.claim_read_back, self._resolver, alone=alone), undo=self._give_back
+            )
             self._needs_floor = claimed.needs_floor
             if not claimed.entries:
                 return claimed.needs_floor or alone
@@ -334,10 +341,18 @@ class ResolverRun:
             poison = entry.crashes >= self._parts.crash_limit
             if not poison:
                 look = await self._look_again(entry)
+        except asyncio.CancelledError:
+            if claimed.entries:
+                await asyncio.to_thread(self._give_back, claimed)
+            raise
         finally:
             await asyncio.to_thread(ledger.gate.tell_read_back, self._resolver, admission, look)
         await asyncio.to_thread(self._write_read_back, entry, look or ReadBack(clock.now()), give_up=poison)
         return self._caller is None or self._caller.fatal is None
+
+    def _give_back(self, claimed: Claimed) -> None:
+        for entry in claimed.entries:
+            self._parts.ledger.claims.release_read_back(entry)
 
     async def _look_again(self, entry: Entry) -> ReadBack:
         if self._broken is not None or self._caller is None:
@@ -382,6 +397,14 @@ class _UnderWay:
     admission: Admission | None
     late_at: float
     cancelled: bool = False
+
+    def ended_by(self, failure: CallFailure) -> Result:
+        return Result(self.entry, failure=failure, admission=self.admission)
+
+
+def _result_of(task: asyncio.Task[Result], call: _UnderWay) -> Result:
+    # One that was cancelled before its first step has not been made at all.
+    return call.ended_by(cancelled()) if task.cancelled() else task.result()
 
 
 __all__ = ["Parts", "ResolverRun", "StopSignal"]

@@ -91,10 +91,14 @@ class Writer:
             self._unwritten = []
 
     async def _finish_flush(self) -> None:
-        if self._flush is not None:
-            flush, self._flush = self._flush, None
-            # A cancelled run still waits for its flush: the thread goes on whatever happens to the task.
+        if (flush := self._flush) is None:
+            return
+        try:
+            # A cancelled run still has to wait for it: the thread goes on whatever happens to the task.
             await asyncio.shield(flush)
+        finally:
+            if flush.done():
+                self._flush = None
 
     # --- in a thread ---
 
