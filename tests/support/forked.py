@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from waiting import PATIENCE
 
-context = multiprocessing.getcontext("forkserver")
+context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["effaced.app", "effaced.cli.gunicorn", "effaced.cli.serve"])
 
 
