@@ -128,8 +128,6 @@ class ResolverRun:
 
     async def _pump(self) -> None:
         while True:
-            if not self._calls and not self._writer.is_busy:
-                self._leave_floor()
             over = self._is_over()
             if not over:
                 await self._claim()
@@ -137,9 +135,11 @@ class ResolverRun:
                 await self._settle_returned()
             elif self._writer.is_busy:
                 await self._writer.finish()
-            elif over or self._nothing_due:
-                return
+                self._leave_floor()
             else:
+                self._leave_floor()  # before any wait: others may be waiting to have it alone
+                if over or self._nothing_due:
+                    return
                 await asyncio.sleep(self._pause())
 
     async def _claim(self) -> None:

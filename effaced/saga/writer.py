@@ -30,7 +30,7 @@ from effaced.saga.tell import Teller
 
 _log = get_logger(__name__)
 # The waits before results that could not be written are tried again, in seconds.
-_AGAIN_AFTER = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+_AGAIN_AFTER = (0.05, 0.1, 0.2, 0.4, 0.8)
 # While not even the note can be written (the database is away), it is asked again for this long.
 _DATABASE_AWAY = 60.0
 _ASK_AGAIN = 2.0
