@@ -8,6 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Protocol
+
+
+class Occupant(Protocol):
+    """A run. One that is lost will never leave by itself."""
+
+    @property
+    def is_lost(self) -> bool: ...
 
 
 class Floor:
@@ -15,24 +23,26 @@ class Floor:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sharing: set[object] = set()
-        self._waiting: set[object] = set()
-        self._alone: object | None = None
+        self._sharing: set[Occupant] = set()
+        self._waiting: set[Occupant] = set()
+        self._alone: Occupant | None = None
 
-    def share(self, run: object) -> bool:
+    def share(self, run: Occupant) -> bool:
         """Whether this run may make calls beside others now."""
         with self._lock:
+            self._forget_lost()
             if self._alone is not None or self._waiting - {run}:
                 return False
             self._sharing.add(run)
             return True
 
-    def take(self, run: object) -> bool:
+    def take(self, run: Occupant) -> bool:
         """Whether this run, which has nothing under way, has the floor alone now.
 
         If not, nobody else makes another call until it has.
         """
         with self._lock:
+            self._forget_lost()
             if self._alone is run:
                 return True
             self._sharing.discard(run)
@@ -43,13 +53,19 @@ class Floor:
             self._alone = run
             return True
 
-    def leave(self, run: object) -> None:
+    def leave(self, run: Occupant) -> None:
         """This run has nothing under way, and nothing that is not written down."""
         with self._lock:
             self._sharing.discard(run)
             self._waiting.discard(run)
             if self._alone is run:
                 self._alone = None
+
+    def _forget_lost(self) -> None:
+        for runs in (self._sharing, self._waiting):
+            runs -= {run for run in runs if run.is_lost}
+        if self._alone is not None and self._alone.is_lost:
+            self._alone = None
 
 
 FLOOR = Floor()

@@ -92,13 +92,16 @@ class Gate:
             self._settle(told, made, len(alike) - len(made))
 
     def tell_read_back(self, resolver: str, admission: Admission, look: ReadBack | None) -> None:
-        """What a later read-back came to; None if it was not made."""
+        """What a later read-back came to; None if it was not made. Never raises."""
         if self._breakers is None or not admission.granted:
             return
-        if look is None:
-            self.give_back(admission, 1)
-        else:
-            self._settle(admission, [self._classify(resolver, BreakerRole.VERIFY, look.failure)], 0)
+        try:
+            made = [] if look is None else [self._classify(resolver, BreakerRole.VERIFY, look.failure)]
+        except Exception as error:
+            _log.error("breakers_not_told", outcomes=1, error=type(error).__name__)
+            made = []
+        if made or admission.trial:
+            self._settle(admission, made, 1 - len(made))
 
     def _settle(self, admission: Admission, outcomes: Sequence[Outcome], unused: int) -> None:
         assert self._breakers is not None

@@ -8,7 +8,7 @@ state lives and ends with the run: whatever goes wrong in it, other resolvers an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -25,9 +25,10 @@ from effaced.model import FailureKind, Verification
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.saga.answers import CallFailure, cancelled, overdue, read_error
+from effaced.saga.answers import CallFailure, cancelled, overdue
 from effaced.saga.call import Caller, longest
 from effaced.saga.claims import Claimed
+from effaced.saga.connection import GRACE, Connection, leave_behind
 from effaced.saga.decide import NOT_IDEMPOTENT
 from effaced.saga.floor import FLOOR
 from effaced.saga.readback import settle_read_back
@@ -43,8 +44,8 @@ _LOOK_AGAIN = 0.5
 _LOOK_AT_FLOOR = 0.02
 # How long results wait for others to be settled with them.
 _GATHER = 0.02
-# How long a call that was cancelled, or has used up its time, may take to end before it is left behind.
-_GRACE = 1.0
+# How long to wait until nothing else is under way in the process, before crashed entries are put off.
+_FLOOR_PATIENCE = 60.0
 
 _CRASH_LOOP = CallFailure(FailureKind.PERMANENT, "CrashLoop", code="crash_loop")
 _MAYBE_MADE = CallFailure(FailureKind.PERMANENT, "MaybeMade", code=NOT_IDEMPOTENT)
@@ -92,15 +93,22 @@ class ResolverRun:
         self._teller = Teller(parts.hook)
         self._writer = Writer(parts.ledger, self._teller)
         self._caller: Caller | None = None
-        self._connection: AbstractAsyncContextManager[object] | None = None
+        self._connection: Connection | None = None
         self._broken: CallFailure | None = None  # what keeps every call of this run from being made
         self._calls: dict[asyncio.Task[Result], _UnderWay] = {}
         self._needs_floor = False
         self._has_floor = False
+        self._floor_by: float | None = None  # until when it is waited for
         self._nothing_due = False
         self._starts_at = 0.0  # the rate limit lets nothing start before
         self._read_backs = 0
+        self._loop = asyncio.get_running_loop()
         self.error: BaseException | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody will ever go on with this run: its event loop was closed in the middle of it."""
+        return self._loop.is_closed()
 
     @property
     def settled(self) -> int:
@@ -119,7 +127,7 @@ class ResolverRun:
             self.error = error
         finally:
             # Whatever ended the run: calls that were made are waited for, each has its time, and settled.
-            await self._finish()
+            await _to_the_end(self._finish())
 
     def _is_over(self) -> bool:
         return bool(self._stop) or (self._until is not None and clock.monotonic() >= self._until)
@@ -191,6 +199,13 @@ class ResolverRun:
         if self._calls or self._writer.is_busy:
             return False
         self._has_floor = FLOOR.take(self)
+        if self._has_floor:
+            self._floor_by = None
+        elif self._floor_by is None:
+            self._floor_by = clock.monotonic() + _FLOOR_PATIENCE
+        elif clock.monotonic() > self._floor_by:
+            _log.warning("crashed_entries_put_off", resolver=self._resolver)
+            self._stop.set()  # or the others would claim nothing for as long as one call hangs
         return self._has_floor
 
     def _leave_floor(self) -> None:
@@ -213,26 +228,19 @@ class ResolverRun:
         self._caller = Caller(registered, self._parts.keyring)
         if not isinstance(registered.resolver, AbstractAsyncContextManager):
             return
-        try:
-            async with asyncio.timeout(self._limits.timeout.total_seconds()):
-                await registered.resolver.__aenter__()
-        except BaseException as error:
+        self._connection = Connection(registered.resolver, self._limits.timeout.total_seconds())
+        if (error := await self._connection.open()) is not None:
             self._broken = self._caller.failure(error)
-            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
-                raise
+            self._connection = None
             _log.error("resolver_not_opened", resolver=self._resolver, error=self._broken.error)
             self._heed_fatal()
-        else:
-            self._connection = registered.resolver
 
     async def _disconnect(self) -> None:
-        if self._connection is None:
+        if self._connection is None or self._caller is None:
             return
-        try:
-            async with asyncio.timeout(self._limits.timeout.total_seconds()):
-                await self._connection.__aexit__(None, None, None)
-        except BaseException as error:
-            _log.warning("resolver_not_closed", resolver=self._resolver, error=read_error(error).error)
+        if (error := await self._connection.close()) is not None:
+            failure = self._caller.failure(error)
+            _log.warning("resolver_not_closed", resolver=self._resolver, error=failure.error)
 
     def _call(self, entry: Entry, claimed: Claimed) -> None:
         """Begin the call of a claimed entry, or fail it at once where it must not be made."""
@@ -244,7 +252,7 @@ class ResolverRun:
         elif claimed.maybe_made:
             failure = _MAYBE_MADE
         call = self._make(entry, admission, failure)
-        late = clock.monotonic() + longest(self._limits) + _GRACE
+        late = clock.monotonic() + longest(self._limits) + GRACE
         self._calls[asyncio.create_task(call)] = _UnderWay(entry, admission, late)
 
     async def _make(self, entry: Entry, admission: Admission | None, failure: CallFailure | None) -> Result:
@@ -275,8 +283,7 @@ class ResolverRun:
         results = []
         for task in late:
             call = self._calls.pop(task)
-            task.cancel()
-            asyncio.tasks._unregister_task(task)  # or the end of the loop would wait for it for ever
+            leave_behind(task)
             _log.error("call_left_behind", resolver=self._resolver, entry_id=str(call.entry.entry_id))
             results.append(call.ended_by(cancelled() if call.cancelled else overdue()))
         return results
@@ -285,7 +292,7 @@ class ResolverRun:
         self._stop.set()
         if self._caller is not None:
             self._caller.cancelling = True
-        late = clock.monotonic() + _GRACE
+        late = clock.monotonic() + GRACE
         for task, call in self._calls.items():
             task.cancel()
             self._calls[task] = replace(call, late_at=late, cancelled=True)
@@ -359,10 +366,10 @@ class ResolverRun:
             return ReadBack(clock.now(), failure=self._broken)
         task = asyncio.create_task(self._caller.erase_again_and_look(entry))
         try:
-            await asyncio.wait({task}, timeout=longest(self._limits) + _GRACE)
+            await asyncio.wait({task}, timeout=longest(self._limits) + GRACE)
         finally:
             if not task.done():
-                task.cancel()
+                leave_behind(task)
         return task.result() if task.done() else ReadBack(clock.now(), failure=overdue())
 
     def _write_read_back(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
@@ -386,9 +393,17 @@ class ResolverRun:
             raise
 
 
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+async def _to_the_end(work: Coroutine[object, object, None]) -> None:
+    """Have this done, however often we are cancelled meanwhile: it takes a bounded time."""
+    task, cancelled_meanwhile = asyncio.create_task(work), False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled_meanwhile = True
+    if cancelled_meanwhile:
+        raise asyncio.CancelledError
+    task.result()
 
 
 @dataclass(frozen=True, slots=True)

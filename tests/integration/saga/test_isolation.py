@@ -188,6 +188,31 @@ class BrokenExit(Vendor):
         raise RuntimeError("can't be closed")
 
 
+async def swallow_cancellations() -> None:
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            continue
+
+
+class NeverEnters(Vendor):
+    async def __aenter__(self) -> NeverEnters:
+        await swallow_cancellations()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+class NeverExits(Vendor):
+    async def __aenter__(self) -> NeverExits:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await swallow_cancellations()
+
+
 class TestAResolverThatCanNotBeOpened:
     def test_stops_no_other(self, house: House) -> None:
         house.vendor("broken", BrokenContext())
@@ -204,6 +229,13 @@ class TestAResolverThatCanNotBeOpened:
             noon.advance(timedelta(hours=1))
         assert (house.entry().status, vendor.calls) == (OutboxStatus.ABANDONED, [])
         assert [letter.error_code for letter in house.letters()] == ["attempts_exhausted"]
+
+    def test_or_closed_because_it_swallows_its_cancellation_is_left_behind(self, house: House) -> None:
+        house.vendor("enter", NeverEnters(), timeout=timedelta(milliseconds=50))
+        house.vendor("exit", NeverExits(), timeout=timedelta(milliseconds=50))
+        house.request(("enter", "1"), ("exit", "1"))
+        asyncio.run(house.runner().run_once())
+        assert statuses(house) == {"enter": OutboxStatus.FAILED, "exit": OutboxStatus.SUCCEEDED}
 
     def test_at_its_close_changes_nothing(self, house: House) -> None:
         house.vendor("crm", BrokenExit())
@@ -290,6 +322,63 @@ class TestCancelled:
 
         asyncio.run(run())
         assert (house.entry().status, house.entry().last_error) == (OutboxStatus.FAILED, "TimeoutError")
+
+    def test_twice_it_still_settles_what_it_has_called(self, house: House) -> None:
+        """A timeout of the host's, and then its shutdown, while the call is cleaning up."""
+        started, cleaning = asyncio.Event(), asyncio.Event()
+
+        class CleansUp(Vendor):
+            async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+                started.set()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    cleaning.set()
+                    await asyncio.sleep(0.2)
+                return Erased()
+
+        house.vendor("crm", CleansUp())
+        house.request(("crm", "1"))
+
+        async def cancel_twice() -> None:
+            running = asyncio.create_task(house.runner().run_once())
+            await started.wait()
+            running.cancel()
+            await cleaning.wait()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+        asyncio.run(cancel_twice())
+        assert (house.entry().status, house.entry().attempts) == (OutboxStatus.PENDING, 0)
+
+    def test_in_a_later_read_back_it_is_no_crash(self, house: House, noon: ManualClock) -> None:
+        looking: asyncio.Event
+
+        class Hangs(CheckingVendor):
+            async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
+                looking.set()
+                await asyncio.Event().wait()
+                return True
+
+        house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
+        house.request(("crm", "1"))
+        house.drain()
+        house.vendor("crm", Hangs())
+
+        async def cancel() -> None:
+            nonlocal looking
+            looking = asyncio.Event()
+            running = asyncio.create_task(house.runner().run_once())
+            await looking.wait()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+        for _ in range(5):
+            noon.advance(timedelta(minutes=6))
+            asyncio.run(cancel())
+        assert (house.entry().verification, house.entry().crashes) == (Verification.DUE, 0)
 
     def test_by_the_resolver_itself_it_is_a_failed_call(self, house: House) -> None:
         class CancelsItself(Vendor):

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from effaced.saga.floor import Floor
 
-ONE, OTHER, THIRD = "one", "other", "third"
+
+@dataclass(eq=False)
+class Run:
+    is_lost: bool = False
+
+
+ONE, OTHER, THIRD = Run(), Run(), Run()
 
 
 @pytest.fixture
@@ -49,3 +57,13 @@ def test_one_that_gives_up_waiting_holds_nobody_up(floor: Floor) -> None:
     floor.take(ONE)
     floor.leave(ONE)
     assert floor.share(THIRD)
+
+
+def test_a_run_whose_loop_was_closed_holds_nobody_up(floor: Floor) -> None:
+    lost, waiting = Run(), Run()
+    floor.share(lost)
+    floor.take(waiting)
+    lost.is_lost = waiting.is_lost = True
+    assert floor.share(OTHER)
+    floor.leave(OTHER)
+    assert floor.take(ONE)
