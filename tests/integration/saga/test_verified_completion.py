@@ -109,10 +109,10 @@ class TestStaysOpen:
         vendor_that_does_not_answer(house)
         request_id = house.request(("crm", "c-1"))
         house.drain()
-        for _ in range(4):  # four runners die over it
+        for crashed in (False, True, True, True):  # runners die over it, the last three by itself
             noon.advance(timedelta(minutes=6))
             with house.db.begin() as session:
-                assert claim_read_back(session, "crm", lease=LEASE)
+                assert claim_read_back(session, "crm", lease=LEASE, crashed=crashed)
         noon.advance(timedelta(minutes=6))
         house.drain()
         assert house.entry().verification is Verification.UNVERIFIABLE
