@@ -46,7 +46,8 @@ def _refusing_a_newer_database(wanted: str) -> Iterator[None]:
             raise
         raise SchemaMismatch(
             f"The database is at revision {unknown}, which this version of effaced does not know; its newest"
-            f" is {code_level():04}. A newer version has migrated it: upgrade effaced here. Nothing was changed."
+            f" is {code_level():04}. A newer version has migrated it: upgrade effaced here."
+            " Nothing was changed."
         ) from None
 
 
