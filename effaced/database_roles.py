@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, MetaData, Table, text
 
 from effaced.db import is_postgres
-from effaced.errors import ConfigurationError, Problem
+from effaced.errors import ConfigurationError, Problem, Refused
 from effaced.schema_level import VERSION_TABLE
 
 ALL_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
@@ -73,6 +73,30 @@ def role_statements(connection: Connection, metadata: MetaData, roles: Roles) ->
     yield from _default_privileges(schema, owner, run, read)
 
 
+def existing_roles(connection: Connection, roles: Roles) -> set[str]:
+    query = text("SELECT rolname FROM pg_roles WHERE rolname = ANY(:names)")
+    return set(connection.scalars(query, {"names": [roles.owner, roles.run, roles.read]}))
+
+
+def require_granted(connection: Connection, roles: Roles) -> None:
+    """Refuse if the roles lack a right after all: PostgreSQL only warns of a GRANT that had no effect."""
+    wanted = [(roles.owner, "CREATE")]
+    for role in (roles.owner, roles.run, roles.read):
+        wanted += [(role, "CONNECT"), (role, "USAGE")]
+    values = {"roles": [role for role, _ in wanted], "rights": [right for _, right in wanted]}
+    found = connection.execute(text(_NOT_GRANTED), values).all()
+    if found:
+        login = connection.scalar(text("SELECT quote_ident(current_user)"))
+        raise Refused(
+            f"{login} may not give rights that the roles need, so nothing was changed. Run `effaced database"
+            " roles` as the owner named here or as a superuser. Or have the owner run this, then try again:",
+            problems=[
+                Problem(f"as {owner}", f"GRANT {rights} ON {thing} TO {login} WITH GRANT OPTION;")
+                for thing, owner, rights in found
+            ],
+        )
+
+
 def _existing(
     connection: Connection, rights: dict[str, tuple[str, ...]], owner: str, run: str, read: str
 ) -> Iterator[str]:
@@ -113,6 +137,21 @@ JOIN pg_depend d ON refobjid = to_regclass(quote_ident(name)) AND deptype = 'a'
   AND classid = 'pg_class'::regclass
 JOIN pg_class s ON s.oid = objid AND s.relkind = 'S' JOIN pg_namespace n ON n.oid = s.relnamespace
 ORDER BY 1
+"""
+
+
+# The schema public usually belongs to pg_database_owner, which stands for the database's owner.
+_NOT_GRANTED = """
+SELECT CASE needed WHEN 'CONNECT' THEN format('DATABASE %I', datname) ELSE format('SCHEMA %I', nspname) END,
+  CASE WHEN needed = 'CONNECT' OR pg_get_userbyid(nspowner) = 'pg_database_owner'
+    THEN pg_get_userbyid(datdba) ELSE pg_get_userbyid(nspowner) END,
+  string_agg(DISTINCT needed, ', ' ORDER BY needed)
+FROM unnest(CAST(:roles AS name[]), CAST(:rights AS text[])) AS wanted (role, needed),
+  pg_namespace n, pg_database d
+WHERE nspname = current_schema() AND datname = current_database() AND NOT CASE needed
+  WHEN 'CONNECT' THEN has_database_privilege(role, d.oid, needed)
+  ELSE has_schema_privilege(role, n.oid, needed) END
+GROUP BY 1, 2 ORDER BY 1
 """
 
 

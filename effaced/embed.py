@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced import migrate
-from effaced.audit.sink import AuditSink
+from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
 from effaced.crypto import Keyring
@@ -67,7 +67,9 @@ class Effaced:
         self._keyring = Keyring.parse(keys)
         self._datamap = datamap
         self._resolvers = resolvers
-        self.outbox = Outbox(self._sessions, keyring=self._keyring, audit_sink=audit_sink)
+        self._plan: ErasurePlan | None = None
+        sink = audit_sink or DatabaseAuditSink()
+        self.outbox = Outbox(self._sessions, keyring=self._keyring, audit_sink=sink)
 
     def migrate(self) -> None:
         """Make or update effaced's tables. The application's own are left alone."""
@@ -113,7 +115,7 @@ class Effaced:
             intake = receive(
                 session,
                 self._keyring,
-                self.plan,
+                self._plan_on(session),
                 kind=kind,
                 subject_id=subject_id,
                 subject_type=subject_type,
@@ -170,11 +172,22 @@ class Effaced:
     def datamap(self) -> DataMap:
         return load_map(self._datamap)
 
-    @cached_property
+    @property
     def plan(self) -> ErasurePlan:
         """The map, checked against the live database when first needed."""
+        if self._plan is not None:
+            return self._plan
         with self._sessions() as session:
-            return plan_erasure(session.connection(), self.datamap, self._keyring)
+            return self._plan_on(session)
+
+    def _plan_on(self, session: Session) -> ErasurePlan:
+        """The plan, made on the session's own connection if there is none yet.
+
+        A second connection would wait for the caller's locks, or for a pool that the caller has emptied.
+        """
+        if self._plan is None:
+            self._plan = plan_erasure(session.connection(), self.datamap, self._keyring)
+        return self._plan
 
     @cached_property
     def registry(self) -> ResolverRegistry:

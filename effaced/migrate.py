@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.script.revision import ResolutionError
+from alembic.util.exc import CommandError
 from sqlalchemy import Connection, delete, insert, inspect, select
 
 from effaced.database_roles import close_tables
 from effaced.db import Base, Database
+from effaced.errors import SchemaMismatch
 from effaced.paths import MIGRATIONS
-from effaced.schema_level import VERSION_TABLE, SchemaLevel
+from effaced.schema_level import VERSION_TABLE, SchemaLevel, code_level
 
 _PACKAGE = Path(__file__).parent
 
 
 def upgrade(url: str, revision: str = "head") -> None:
     """Apply what is missing. Several processes may call this at once; one does the work."""
-    command.upgrade(_config(url), revision)
+    with _refusing_a_newer_database(revision):
+        command.upgrade(_config(url), revision)
 
 
 def downgrade(url: str, revision: str) -> None:
-    command.downgrade(_config(url), revision)
+    with _refusing_a_newer_database(revision):
+        command.downgrade(_config(url), revision)
+
+
+@contextmanager
+def _refusing_a_newer_database(wanted: str) -> Iterator[None]:
+    """Say in a sentence that the database is at a revision which this code does not know."""
+    try:
+        yield
+    except CommandError as error:
+        unknown = error.__cause__.argument if isinstance(error.__cause__, ResolutionError) else wanted
+        if unknown == wanted:  # the caller's mistake, not the database's state
+            raise
+        raise SchemaMismatch(
+            f"The database is at revision {unknown}, which this version of effaced does not know; its newest"
+            f" is {code_level():04}. A newer version has migrated it: upgrade effaced here."
+            " Nothing was changed."
+        ) from None
 
 
 def finish(connection: Connection) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from effaced.cli.groups import Group
 from effaced.config import Settings
-from effaced.database_roles import Roles, role_statements
+from effaced.database_roles import Roles, existing_roles, require_granted, role_statements
 from effaced.datamap.load import load_map
 from effaced.datamap.read_schema import read_schema
 from effaced.datamap.rights import grant_statements
@@ -19,7 +19,7 @@ from effaced.errors import Refused
 from effaced.migrate import load_tables
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_PASSWORDS = "They have no passwords yet. Set them where nothing is logged, such as \\password in psql."
+_PASSWORDS = "Set passwords where nothing is logged, such as \\password in psql. These have none yet:"
 
 
 def _role_name(_context: click.Context, _option: click.Parameter, name: str) -> str:
@@ -57,12 +57,15 @@ def roles(settings: Settings, owner: str, run: str, read: str, only_print: bool)
             if only_print:
                 click.echo("\n".join(["BEGIN;", *(f"{each};" for each in statements), "COMMIT;"]))
                 return
+            before = existing_roles(connection, names)
             for each in statements:
                 connection.exec_driver_sql(each.replace("%", "%%"))
+            require_granted(connection, names)
     finally:
         opened.dispose()
     click.echo(f"The roles {owner}, {run} and {read} are set up.")
-    click.echo(_PASSWORDS, err=True)
+    if made := [each for each in (owner, run, read) if each not in before]:
+        click.echo(f"{_PASSWORDS} {', '.join(made)}.", err=True)
 
 
 def _statements(connection: Connection, settings: Settings, names: Roles) -> Iterator[str]:

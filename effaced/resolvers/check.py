@@ -21,6 +21,7 @@ from effaced.model import CheckReason, ReadBackProof, SubjectRef, new_id
 from effaced.resolvers import sql
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
+    Answer,
     CredentialsRefused,
     Erased,
     InspectingResolver,
@@ -121,7 +122,8 @@ async def _misfit(registered: Registered) -> Checked | None:
         return None
     try:
         problems = await _within(registered, registered.resolver.find_problems())
-    except Exception as error:
+    except BaseException as error:
+        _pass_on_ours(error)
         return _result(registered, CheckReason.MISFIT, f"Not inspected: {_explain(error, registered)}")
     if not problems:
         return None
@@ -132,7 +134,8 @@ async def _misfit(registered: Registered) -> Checked | None:
 async def _expect_present(registered: Registered, canary: str) -> Checked | None:
     try:
         absent = await _look(registered, canary)
-    except Exception as error:
+    except BaseException as error:
+        _pass_on_ours(error)
         said = f"The canary: {_explain(error, registered)}"
         return _result(registered, CheckReason.CANARY_UNANSWERED, said)
     return _result(registered, CheckReason.CANARY_ABSENT) if absent else None
@@ -141,7 +144,8 @@ async def _expect_present(registered: Registered, canary: str) -> Checked | None
 async def _expect_absent(registered: Registered, invented: str) -> Checked | None:
     try:
         absent = await _look(registered, invented)
-    except Exception as error:
+    except BaseException as error:
+        _pass_on_ours(error)
         # Some systems refuse references that don't look like theirs, which says nothing about people.
         refused = isinstance(error, ResolverError)
         reason = CheckReason.INVENTED_REFUSED if refused else CheckReason.INVENTED_UNANSWERED
@@ -154,11 +158,14 @@ async def _erase_canary(registered: Registered, canary: str) -> Checked:
     ref = SubjectRef(registered.ref, canary)
     try:
         call = cast(Resolver, registered.resolver).erase_subject(ref, key=new_id())
-        answer = await _within(registered, call)
-        if not isinstance(answer, Erased | AlreadyAbsent):
+        answer: object = await _within(registered, call)
+        if not issubclass(type(answer), Answer):
+            raise TypeError("erase_subject must answer with one of the types of effaced.resolvers.protocols")
+        if not issubclass(type(answer), Erased | AlreadyAbsent):
             return _result(registered, CheckReason.CANARY_NOT_ERASED_YET, erased=True)
         absent = await _look(registered, canary)
-    except Exception as error:
+    except BaseException as error:
+        _pass_on_ours(error)
         said = f"Erasing the canary: {_explain(error, registered)}"
         return _result(registered, CheckReason.ERASE_FAILED, said, erased=True)
     reason = CheckReason.CANARY_ERASED if absent else CheckReason.STILL_PRESENT
@@ -180,13 +187,21 @@ async def _within(registered: Registered, call: Awaitable[T]) -> T:
         return await call
 
 
+def _pass_on_ours(error: BaseException) -> None:
+    """Raise again what stops us. A resolver may raise anything, CancelledError and SystemExit included."""
+    task = asyncio.current_task()
+    stopping = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+    if stopping or isinstance(error, KeyboardInterrupt):
+        raise error
+
+
 def _result(
     registered: Registered, reason: CheckReason, sentence: str = "", *, erased: bool = False
 ) -> Checked:
     return Checked(registered.name, reason, sentence or SENTENCES[reason], erased)
 
 
-def _explain(error: Exception, registered: Registered) -> str:
+def _explain(error: BaseException, registered: Registered) -> str:
     is_sql = registered.kind == sql.KIND
     if isinstance(error, CredentialsRefused):
         where = "`url` and the rights of its user" if is_sql else "`auth`"

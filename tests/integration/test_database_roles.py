@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from roles_cast import Cast, cast
+from sqlalchemy import make_url
 
 from effaced.config import Settings
 from effaced.crypto import new_key
@@ -64,6 +66,12 @@ def refused(roles: Cast, kind: str, datamap: Path) -> str:
     finally:
         started.db.dispose()
     return ""
+
+
+def run_command(roles: Cast, url: str) -> subprocess.CompletedProcess[str]:
+    """`effaced database roles`, whatever comes of it."""
+    named = [each for kind in ("owner", "run", "read") for each in (f"--{kind}", roles.name(kind))]
+    return roles.effaced("database", "roles", *named, url=url)
 
 
 def granted(roles: Cast, kind: str, table: str) -> set[str]:
@@ -208,6 +216,44 @@ class TestTheCommand:
         roles.make_roles(company_map, url=roles.url("dba"))
         roles.migrate()
         assert refused(roles, "run", company_map) == ""
+
+    def test_refuses_where_its_grants_would_have_no_effect_and_names_who_can_help(self, roles: Cast) -> None:
+        dba = roles.name("dba")
+        roles.execute(
+            f"CREATE ROLE {dba} LOGIN CREATEROLE PASSWORD '{roles.password}'",
+            f"GRANT CREATE ON SCHEMA public TO {dba}",
+        )
+        done = run_command(roles, roles.url("dba"))
+        admin = make_url(roles.admin_url).username
+        sentence, missing = done.stderr.splitlines()[-2:]
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"{dba} may not give rights that the roles need" in sentence
+        asked = f"GRANT CREATE ON SCHEMA public TO {dba} WITH GRANT OPTION;"
+        assert missing.strip() == f"as {admin}: {asked}"
+        assert not roles.exists("owner")
+        roles.execute(asked)
+        roles.make_roles(url=roles.url("dba"))
+        roles.migrate()
+
+    def test_refuses_where_it_can_not_let_the_roles_connect(self, roles: Cast) -> None:
+        dba, name = roles.name("dba"), make_url(roles.admin_url).database
+        roles.execute(
+            f"CREATE ROLE {dba} LOGIN CREATEROLE PASSWORD '{roles.password}'",
+            f"GRANT ALL ON SCHEMA public TO {dba} WITH GRANT OPTION",
+            f'REVOKE CONNECT ON DATABASE "{name}" FROM PUBLIC',
+            f'GRANT CONNECT ON DATABASE "{name}" TO {dba}',
+        )
+        done = run_command(roles, roles.url("dba"))
+        assert done.returncode == 1
+        assert "GRANT CONNECT ON DATABASE" in done.stderr
+
+    def test_speaks_of_passwords_only_for_roles_that_it_has_made(self, roles: Cast) -> None:
+        first, second = (run_command(roles, roles.admin_url) for _ in range(2))
+        assert (first.returncode, second.returncode) == (0, 0)
+        made = ", ".join(roles.name(kind) for kind in ("owner", "run", "read"))
+        assert f"These have none yet: {made}." in first.stderr
+        assert "Set passwords" in first.stderr
+        assert "Set passwords" not in second.stderr
 
     def test_takes_over_tables_that_somebody_else_made(self, roles: Cast, company_map: Path) -> None:
         from effaced import migrate

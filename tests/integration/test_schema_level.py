@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+import forked
 import pytest
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
@@ -97,6 +99,20 @@ def test_levels_follow_every_upgrade_and_downgrade(database_url: str) -> None:
         found = set(session.scalars(text("SELECT revision FROM effaced_schema_levels")))
     database.dispose()
     assert found == {each.revision for each in SCRIPTS if int(each.revision) <= 14}
+
+
+@pytest.mark.parametrize("oldest_code", [code_level(), 9000], ids=["tolerant", "intolerant"])
+def test_migrating_with_code_older_than_the_database_is_refused_in_a_sentence(
+    db: Database, migrated_url: str, tmp_path: Path, oldest_code: int
+) -> None:
+    newer(db, oldest_code)
+    environ = {**os.environ, "EFFACED_DATABASE_URL": migrated_url, "EFFACED_KEYS": new_key()}
+    done = forked.run("migrate", environ=environ, folder=tmp_path)
+    assert done.returncode == 1
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("The database is at revision 9000, which this version of effaced does not know")
+    with db.read() as session:
+        assert session.scalar(text("SELECT version_num FROM effaced_alembic_version")) == "9000"
 
 
 class TestAProcessThatIsRunning:

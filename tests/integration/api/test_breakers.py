@@ -100,6 +100,10 @@ class TestLooking:
         for path in ("crn", "host:other.example", "host:"):
             assert api.problem(api.get(f"{BREAKERS}/{path}"))[:2] == (404, "not-found")
 
+    def test_a_name_that_is_not_there_is_not_repeated_in_the_answer(self, api: Api) -> None:
+        answer = api.get(f"{BREAKERS}/anna@people.example")
+        assert (answer.status_code, "anna" in answer.text) == (404, False)
+
     def test_moves_are_paged_for_all_and_for_one(self, api: Api) -> None:
         fail(api)
         page = api.get(f"{BREAKERS}/transitions?limit=1").get_json()

@@ -211,13 +211,15 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "command", [("open", "crn", "--seconds", "5"), ("close", "crn"), ("reset", "crn"), ("undo", "crn")]
     )
-    def test_a_name_nobody_knows_is_named_with_the_closest(self, run: Run, command: tuple[str, ...]) -> None:
-        with pytest.raises(NotFound, match="'crn'; did you mean 'crm'"):
+    def test_a_name_nobody_knows_is_refused_with_the_closest(
+        self, run: Run, command: tuple[str, ...]
+    ) -> None:
+        with pytest.raises(NotFound, match="No breaker has this name; did you mean 'crm'"):
             run(*command, *WHY)
 
     @pytest.mark.parametrize("option", ["--resolver", "--host"])
     def test_so_is_one_to_be_shown(self, run: Run, option: str) -> None:
-        with pytest.raises(NotFound, match="No breaker is named"):
+        with pytest.raises(NotFound, match="No breaker has this name"):
             run("show", option, "nobody")
 
     @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "2592001"])

@@ -21,6 +21,7 @@ from effaced.errors import ConfigurationError, NotFound, Refused
 from effaced.model import CheckReason, ReadBackProof
 from effaced.resolvers.check import Checked, check, check_all, invent_reference
 from effaced.resolvers.load import load_registry
+from effaced.resolvers.protocols import Rectified
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
 DEMO = Path(str(files("effaced.demo") / "resolvers.yaml"))
@@ -139,6 +140,46 @@ def test_an_answer_that_is_neither_true_nor_false_proves_nothing():
     assert CheckReason.CANARY_UNANSWERED is found.reason
 
 
+class Stopping(Plain):
+    """Sees the canary, and raises for everybody else."""
+
+    def __init__(self, error):
+        self.error = error
+
+    async def verify_absent(self, ref, *, key):
+        if ref.value == "1":
+            return False
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit, BaseException, asyncio.TimeoutError])
+def test_whatever_stops_a_resolver_fails_its_check_and_no_other(error):
+    registry = ResolverRegistry(
+        (
+            Registered("stopping", "person", Stopping(error()), canary="1"),
+            Registered("plain", "person", Plain()),
+        )
+    )
+    first, second = asyncio.run(check_all(registry))
+    assert (first.proof, first.reason) == (ReadBackProof.FAILED, CheckReason.INVENTED_UNANSWERED)
+    assert second.reason is CheckReason.NO_READ_BACK
+
+
+def test_a_check_that_is_cancelled_ends():
+    class Waiting(Plain):
+        async def verify_absent(self, ref, *, key):
+            await asyncio.Event().wait()
+
+    async def cancelled():
+        task = asyncio.create_task(check(Registered("waiting", "person", Waiting(), canary="1")))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+
+
 @pytest.mark.parametrize(
     ("canary", "shape"),
     [
@@ -212,6 +253,31 @@ def test_a_system_that_fails_to_erase_the_canary_has_failed(vendors, erase_canar
     )
     found = erase_canary("crm", mistyped)
     assert (found.proof, found.reason) == (ReadBackProof.FAILED, CheckReason.ERASE_FAILED)
+
+
+class Answering:
+    """Erases, and answers what it was made with; or raises it."""
+
+    def __init__(self, answer):
+        self.answer, self.there = answer, True
+
+    async def erase_subject(self, ref, *, key):
+        self.there = False
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    async def verify_absent(self, ref, *, key):
+        return not (self.there and ref.value == "1")
+
+
+@pytest.mark.parametrize(
+    "answer", [None, True, "erased", Rectified(), asyncio.CancelledError(), SystemExit(0)]
+)
+def test_an_erasure_without_an_answer_that_effaced_knows_has_failed(answer):
+    found = asyncio.run(check(Registered("odd", "person", Answering(answer), canary="1"), erase=True))
+    assert (found.proof, found.reason) == (ReadBackProof.FAILED, CheckReason.ERASE_FAILED)
+    assert found.erased
 
 
 # --- the command -------------------------------------------------------------------------------------
