@@ -15,8 +15,8 @@ from effaced.api.auth import require_key, require_operator_for
 from effaced.api.bodies import RequestBody, read_body
 from effaced.api.current import current_runtime, find_request
 from effaced.api.idempotency import Answer, Call, key_of_call
+from effaced.api.told import trail_told
 from effaced.audit.export import Format, export
-from effaced.audit.read import AuditFilter
 from effaced.errors import Conflict, Problem, Refused
 from effaced.log import get_logger
 from effaced.model import Correction, RequestKind, RequestStatus
@@ -69,7 +69,7 @@ def export_audit(name: str) -> Response:
         raise Refused(f"The parameter format {said}.", problems=[Problem("format", said)])
     with runtime.db.read() as session:
         found = find_request(session, key, name)
-    which = AuditFilter(request_id=found.id)
+        which = trail_told(session, found)
     spool = export(
         runtime.db, which, Format(fmt), actor=f"api_key:{key.id}", spool_dir=runtime.settings.spool_dir
     )

@@ -8,11 +8,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced import clock
-from effaced.audit.read import last_events_of
+from effaced.api.told import original_of, trail_told
+from effaced.audit.read import last_events
 from effaced.model import Evidence, OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation
-from effaced.requests.duplicates import may_name
+from effaced.requests.duplicates import may_name, status_told
 from effaced.requests.progress import Progress, progress_of
 from effaced.requests.tables import Request
 
@@ -24,11 +25,12 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
     """The request in short: what it is, how far it has come, by when it must end."""
     counted = select(func.sum(Operation.total), func.sum(Operation.remaining), func.sum(Operation.unverified))
     total, remaining, unverified = session.execute(counted.where(Operation.request_id == request.id)).one()
+    original = original_of(session, request)
     return {
         "id": str(request.id),
         "ref": request.ref,
         "kind": request.kind.value,
-        "status": request.status.value,
+        "status": status_told(request, original).value,
         "received_at": clock.text(request.received_at),
         "due_at": clock.text(request.due_at),
         "completed_at": clock.text(request.completed_at),
@@ -38,13 +40,13 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
         # is not completed.
         "unverified": int(unverified or 0),
         "links": {"self": path_of(request)},
-        **_duplicate_of(session, request),
+        **_duplicate_of(request, original),
     }
 
 
 def full(session: Session, request: Request) -> dict[str, Any]:
     """The request with its external calls and its last events, oldest first."""
-    events = last_events_of(session, request.id, limit=EVENTS_SHOWN)
+    events = last_events(session, trail_told(session, request), limit=EVENTS_SHOWN)
     entries = entries_of(session, request.id)
     return {
         **brief(session, request),
@@ -63,9 +65,8 @@ def path_of(request: Request) -> str:
     return f"/api/v1/requests/{request.id}"
 
 
-def _duplicate_of(session: Session, request: Request) -> dict[str, Any]:
+def _duplicate_of(request: Request, original: Request | None) -> dict[str, Any]:
     """The id of the original, for the key that sent both."""
-    original = session.get(Request, request.duplicate_of) if request.duplicate_of else None
     return {"duplicate_of": str(original.id)} if original and may_name(request, original) else {}
 
 

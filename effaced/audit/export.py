@@ -99,6 +99,10 @@ def _batch(session: Session, which: AuditFilter, after: int) -> list[dict[str, A
             "at": row.at.isoformat(),
             "request_id": str(row.request_id) if row.request_id else None,
             "entry_id": str(row.entry_id) if row.entry_id else None,
+            "payload": {
+                name: None if isinstance(value, str) and value in which.unnamed else value
+                for name, value in row.payload.items()
+            },
         }
         for row in rows
     ]

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
+from effaced.audit.events import RequestRepeated
 from effaced.audit.tables import AuditEvent
 from effaced.paging import PAGE, Page, beyond, cut, decode
 
@@ -24,6 +25,12 @@ class AuditFilter:
     actor: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    without: frozenset[str] = frozenset()
+    """Types that are left out."""
+    repeated_by: str | None = None
+    """Of REQUEST_REPEATED, only the events of this actor."""
+    unnamed: frozenset[str] = frozenset()
+    """Ids of requests that an export leaves empty where a payload names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,10 @@ def conditions(which: AuditFilter) -> list[ColumnElement[bool]]:
         AuditEvent.actor == which.actor if which.actor else None,
         AuditEvent.at >= which.since if which.since else None,
         AuditEvent.at < which.until if which.until else None,
+        AuditEvent.type.not_in(sorted(which.without)) if which.without else None,
+        or_(AuditEvent.type != RequestRepeated.type, AuditEvent.actor == which.repeated_by)
+        if which.repeated_by
+        else None,
     ]
     return [condition for condition in asked if condition is not None]
 
@@ -79,7 +90,11 @@ def list_events(
 
 def last_events_of(session: Session, request_id: UUID, *, limit: int) -> list[AuditLine]:
     """The last events of one request, in the order in which they happened."""
-    which = AuditFilter(request_id=request_id)
+    return last_events(session, AuditFilter(request_id=request_id), limit=limit)
+
+
+def last_events(session: Session, which: AuditFilter, *, limit: int) -> list[AuditLine]:
+    """The last events, in the order in which they happened."""
     rows = session.execute(select_events(which).order_by(AuditEvent.id.desc()).limit(limit))
     return list(reversed(_lines(rows)))
 

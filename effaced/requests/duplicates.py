@@ -8,7 +8,7 @@ the duplicate knew of the person, the duplicate is released and needs a review o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -27,7 +27,7 @@ from effaced.db import UtcDateTime
 from effaced.model import RequestKind, RequestStatus, SubjectKey, SubjectRef
 from effaced.requests.identity import is_same_person, read_recorded
 from effaced.requests.lock import lock_person
-from effaced.requests.subject import unseal_subject
+from effaced.requests.subject import SealedSubject, unseal_subject
 from effaced.requests.tables import Request
 from effaced.sql import among_ids
 
@@ -38,7 +38,7 @@ def find_original(
     """The open erasure that answers a new one of this person; the caller holds the person's lock.
 
     One that was not executed always does. One that was does only if erasing again would change nothing:
-    rows that are there again, a reused key, or a reference that it did not know need an erasure of their
+    rows that are there again, a reused key, or a reference that it did not call need an erasure of their
     own. It stays locked, so that it can't complete before its new duplicate is there.
     """
     originals = _open_erasures(keys).where(Request.duplicate_of.is_(None)).order_by(Request.id)
@@ -51,7 +51,7 @@ def find_original(
         return None
     latest = max(executed, key=lambda each: each.executed_at or each.received_at)
     sealed = unseal_subject(keyring, latest)
-    if sealed is None or not subject.refs.items() <= sealed.refs.items():
+    if sealed is None or not _refs(subject.refs) <= _covered(sealed):
         return None
     changes = any(effect.changed for effect in dry_run(session, plan, subject.subject_id))
     return None if changes else latest
@@ -64,6 +64,18 @@ def has_open_erasure(session: Session, keys: Sequence[SubjectKey]) -> bool:
 def may_name(request: Request, other: Request) -> bool:
     """Whether whoever sent the request may learn of the other one: both came with the same API key."""
     return request.api_key_id is not None and request.api_key_id == other.api_key_id
+
+
+def status_told(request: Request, original: Request | None) -> RequestStatus:
+    """The status of a request as its API key may see it.
+
+    A duplicate of another key's request shows what it would if nobody else had asked.
+    """
+    if request.status is not RequestStatus.RECEIVED or original is None or may_name(request, original):
+        return request.status
+    if original.executed_at is not None and original.executed_at >= request.received_at:
+        return RequestStatus.RUNNING
+    return RequestStatus.REVIEW if request.approvals_needed else RequestStatus.APPROVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,19 @@ def record_completed(session: Session, rows: Iterable[Sequence[Any]]) -> None:
     )
 
 
+def _refs(refs: Mapping[str, str]) -> frozenset[SubjectRef]:
+    return frozenset(SubjectRef(kind, value) for kind, value in refs.items())
+
+
+def _covered(sealed: SealedSubject) -> frozenset[SubjectRef]:
+    """The references that an executed erasure answers for.
+
+    Those it calls, and those it knew that no system goes by. Where the calls were not recorded, none:
+    earlier versions did not always call what they knew.
+    """
+    return frozenset() if sealed.called is None else sealed.called | _refs(sealed.refs)
+
+
 def _open_erasures(keys: Sequence[SubjectKey]) -> Select[Request]:
     return select(Request).where(
         Request.subject_hmac.in_([each.hmac for each in keys]),
@@ -153,7 +178,7 @@ def _is_reached(
     sealed = unseal_subject(keyring, duplicate)
     if sealed is None:
         return False
-    known = {SubjectRef(kind, value) for kind, value in sealed.refs.items() if kind in reached.kinds}
+    known = {each for each in _refs(sealed.refs) if each.kind in reached.kinds}
     if not known <= reached.refs:
         return False
     recorded = read_recorded(session, duplicate.id, sealed.refs)

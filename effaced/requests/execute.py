@@ -74,7 +74,7 @@ from effaced.requests.identity import (
     require_same_person,
 )
 from effaced.requests.retention import register
-from effaced.requests.subject import SealedSubject, open_corrections, unseal_subject
+from effaced.requests.subject import SealedSubject, open_corrections, seal_subject, unseal_subject
 from effaced.requests.tables import Request, mark_running
 from effaced.requests.work_off import work_off
 from effaced.resolvers.registry import Registered, ResolverRegistry
@@ -227,7 +227,7 @@ class Executor:
                 operation=done.operation,
                 not_before=done.overtaken.not_before,
             )
-            mark_running(session, request)
+            mark_running(session, request, self._seal_called(request, sealed, done))
             if done.operation is OutboxOperation.ERASE:
                 hashed = self.plan.data_map.hash
                 register(session, self.keyring, request, sealed.subject_id, person.keys, done.kept, hashed)
@@ -245,9 +245,9 @@ class Executor:
     def _erase(
         self, session: Session, plan: ErasurePlan, request: Request, sealed: SealedSubject, person: Person
     ) -> _Done:
-        # Read before the erasure, since that takes the references away. Where the person's row has gone
-        # since the request came in, what was known then still tells whom to call.
-        refs = person.subject.refs if person.subject else sealed.refs
+        # Read before the erasure, since that takes the references away. The row may have changed or gone
+        # since the request came in, and a system may still know the person by the reference of that time.
+        current = person.subject.refs if person.subject else {}
         overtaken = Superseded()
         if person.has_corrections:
             cancel_open_corrections(session, person.keys, by=request)
@@ -262,7 +262,7 @@ class Executor:
             Call(each.name, ref, after=each.after)
             for each in self._registry
             # Also under what a system may still know them by, where a correction has not got through.
-            for ref in _every(overtaken.refs.get(each.name, ()), each.ref, refs)
+            for ref in _every(overtaken.refs.get(each.name, ()), each.ref, sealed.refs, current)
         ]
         called = {call.resolver for call in calls}
         event = LocalErasureExecuted(
@@ -290,6 +290,13 @@ class Executor:
         )
         verified = LocalVerified(tables=len(erased.effects), kept=_kept(event.retained))
         return _Done(OutboxOperation.ERASE, (event, verified), calls, overtaken, list(kept.values()))
+
+    def _seal_called(self, request: Request, sealed: SealedSubject, done: _Done) -> bytes | None:
+        """The person with the references that an erasure calls, by which later askings are compared."""
+        if done.operation is not OutboxOperation.ERASE:
+            return None
+        called = [call.ref for call in done.calls]
+        return seal_subject(self.keyring, request.id, sealed.subject_id, sealed.refs, called)
 
     def _rectify(
         self, session: Session, plan: ErasurePlan, request: Request, sealed: SealedSubject, person: Person
@@ -359,10 +366,10 @@ class Executor:
         record_failures(session, [failure])
 
 
-def _every(former: Iterable[SubjectRef], kind: str, refs: Mapping[str, str]) -> list[SubjectRef]:
+def _every(former: Iterable[SubjectRef], kind: str, *known: Mapping[str, str]) -> list[SubjectRef]:
     """All references in question, each once."""
-    now = [SubjectRef(kind, refs[kind])] if kind in refs else []
-    return list(dict.fromkeys([*former, *now]))
+    of_kind = [SubjectRef(kind, refs[kind]) for refs in known if kind in refs]
+    return list(dict.fromkeys([*former, *of_kind]))
 
 
 def _retained(table: str, cell: Retained, kept: Kept | None) -> CellRetained:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from effaced.crypto import Keyring
 from effaced.errors import Unavailable
-from effaced.model import Correction
+from effaced.model import Correction, SubjectRef
 from effaced.outbox.entry import unseal_corrections
 from effaced.requests.tables import Request
 
@@ -20,11 +20,21 @@ class SealedSubject:
 
     subject_id: str = field(repr=False)
     refs: Mapping[str, str] = field(repr=False)
+    called: frozenset[SubjectRef] | None = field(default=None, repr=False)
+    """What other systems are called with: recorded when an erasure is executed, None until then."""
 
 
-def seal_subject(keyring: Keyring, request_id: UUID, subject_id: str, refs: Mapping[str, str]) -> bytes:
-    content = json.dumps({"id": subject_id, "refs": dict(refs)}).encode()
-    return keyring.seal(content, purpose="subject", context=str(request_id))
+def seal_subject(
+    keyring: Keyring,
+    request_id: UUID,
+    subject_id: str,
+    refs: Mapping[str, str],
+    called: Iterable[SubjectRef] | None = None,
+) -> bytes:
+    content: dict[str, object] = {"id": subject_id, "refs": dict(refs)}
+    if called is not None:
+        content["called"] = sorted({(each.kind, each.value) for each in called})
+    return keyring.seal(json.dumps(content).encode(), purpose="subject", context=str(request_id))
 
 
 def unseal_subject(keyring: Keyring, request: Request) -> SealedSubject | None:
@@ -37,7 +47,9 @@ def unseal_subject(keyring: Keyring, request: Request) -> SealedSubject | None:
 def open_sealed(keyring: Keyring, sealed: bytes, context: UUID) -> SealedSubject:
     """What `seal_subject` made for the row of that id."""
     content = json.loads(keyring.open(sealed, purpose="subject", context=str(context)))
-    return SealedSubject(content["id"], content["refs"])
+    called = content.get("called")
+    refs = None if called is None else frozenset(SubjectRef(kind, value) for kind, value in called)
+    return SealedSubject(content["id"], content["refs"], refs)
 
 
 def open_corrections(keyring: Keyring, request: Request) -> tuple[Correction, ...]:

@@ -88,15 +88,20 @@ class Request(Base):
             raise Conflict(f"Request {self.ref} is {self.status.value}; this needs it to be {wanted}.")
 
 
-def mark_running(session: Session, request: Request) -> None:
-    """The own database is changed; the external calls are on their way."""
+def mark_running(session: Session, request: Request, subject_sealed: bytes | None = None) -> None:
+    """The own database is changed; the external calls are on their way.
+
+    `subject_sealed` replaces what the request knows of the person.
+    """
     # Not by a flush, which would wait for the answer: this goes with the other statements of the execution.
-    values = {
+    values: dict[str, Any] = {
         "status": RequestStatus.RUNNING,
         "executed_at": clock.now(),
         "execute_at": None,
         "corrections_sealed": None,
     }
+    if subject_sealed is not None:
+        values["subject_sealed"] = subject_sealed
     session.execute(
         update(Request.__table__).where(Request.__table__.c.id == request.id).values(values)  # type: ignore[arg-type]
     )

@@ -1,0 +1,59 @@
+"""What an API key is told of a request's trail: nothing of what other keys have asked."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from effaced.audit.events import (
+    DuplicateCompleted,
+    DuplicateReleased,
+    RectificationStepFailed,
+    RequestDuplicate,
+    RequestSuperseded,
+)
+from effaced.audit.read import AuditFilter
+from effaced.audit.tables import AuditEvent
+from effaced.requests.duplicates import may_name
+from effaced.requests.tables import Request
+
+_DUPLICATE = frozenset(each.type for each in (RequestDuplicate, DuplicateCompleted, DuplicateReleased))
+_NAMING = {RequestSuperseded.type: "by", RectificationStepFailed.type: "superseded_by"}
+
+
+def original_of(session: Session, request: Request) -> Request | None:
+    return session.get(Request, request.duplicate_of) if request.duplicate_of else None
+
+
+def trail_told(session: Session, request: Request) -> AuditFilter:
+    """The events of a request that the key which sent it may see.
+
+    A released duplicate no longer knows whose duplicate it was, so it does not say that it was one.
+    """
+    original = original_of(session, request)
+    own = original is not None and may_name(request, original)
+    return AuditFilter(
+        request_id=request.id,
+        without=frozenset() if own else _DUPLICATE,
+        repeated_by=f"api_key:{request.api_key_id}",
+        unnamed=_of_other_keys(session, request),
+    )
+
+
+def _of_other_keys(session: Session, request: Request) -> frozenset[str]:
+    """The requests that have overtaken this one or its calls and that its key has not sent."""
+    events = session.execute(
+        select(AuditEvent.type, AuditEvent.payload).where(
+            AuditEvent.request_id == request.id, AuditEvent.type.in_(_NAMING)
+        )
+    )
+    named = {name for each, payload in events if (name := payload.get(_NAMING[each]))}
+    if not named:
+        return frozenset()
+    ids = [UUID(name) for name in named]
+    own = session.scalars(
+        select(Request.id).where(Request.id.in_(ids), Request.api_key_id == request.api_key_id)
+    )
+    return frozenset(named - {str(each) for each in own})
