@@ -263,7 +263,7 @@ def _is_writable(sock: socket.socket) -> bool:
 def _refusal(status: HTTPStatus) -> bytes:
     """A whole answer: a problem, as the API's other errors are."""
     too_large = status == TOO_LARGE.status
-    problem = {
+    problem: dict[str, object] = {
         "type": TYPE + (TOO_LARGE.slug if too_large else status.phrase.lower().replace(" ", "-")),
         "title": TOO_LARGE.title if too_large else status.phrase,
         "status": status.value,
