@@ -10,10 +10,12 @@ waits out closing connections, so that a client that does not read or does not h
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
-import select
 import selectors
 import socket
+import sys
+import termios
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,8 +35,9 @@ WRITE_SECONDS = 20.0
 """How long a client may take to receive one piece of an answer."""
 LINGER_SECONDS = 2.0
 MOST_BUFFERED = 64 * 1024 * 1024
-# A third of it is larger than any page that needs no sign-in. A socket counts as writable while about a
-# third is free: the answer to such a request then fits, whether or not the client reads it.
+# Much larger than any page that needs no sign-in: such an answer fits, whether or not the client reads it,
+# as long as little of the earlier ones is still there.
+_MOST_UNSENT = 16_384
 _SEND_BUFFER = 262_144
 _READ_AT_ONCE = 65_536
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -167,17 +170,11 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _hand_over_if_writable(self, conn: _Connection) -> None:
         """Serve the request, but not while earlier answers fill the client's send buffer."""
-        if _is_writable(conn.sock):
+        if _has_received_enough(conn.sock):
             self.enqueue_req(conn)
             return
         conn.timeout = clock.monotonic() + WRITE_SECONDS
         self.not_reading.append(conn)
-        self._watch(conn, self._on_writable, selectors.EVENT_WRITE)
-
-    def _on_writable(self, conn: _Connection) -> None:
-        self._unwatch(conn)
-        self.not_reading.remove(conn)
-        self.enqueue_req(conn)
 
     def _refuse(self, conn: _Connection, status: HTTPStatus) -> None:
         with suppress(OSError):
@@ -214,6 +211,9 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         """Close what has run out of time; while stopping, also who has sent nothing yet or does not read."""
         super().murder_pending()
         now = clock.monotonic()
+        for conn in [each for each in self.not_reading if _has_received_enough(each.sock)]:
+            self.not_reading.remove(conn)
+            self.enqueue_req(conn)
         for waiting in (self.lingering, self.not_reading):
             while waiting and waiting[0].timeout <= now:
                 self._drop(waiting[0], waiting)
@@ -239,25 +239,23 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns -= 1
         conn.close()
 
-    def _watch(
-        self, conn: _Connection, on_ready: Callable[[_Connection], None], event: int = selectors.EVENT_READ
-    ) -> None:
+    def _watch(self, conn: _Connection, on_ready: Callable[[_Connection], None]) -> None:
         def dispatch(_sock: object) -> None:
             # It may have been closed, to make room, by an event that came together with this one.
             if conn.sock.fileno() >= 0:
                 on_ready(conn)
 
-        self.poller.register(conn.sock, event, dispatch)
+        self.poller.register(conn.sock, selectors.EVENT_READ, dispatch)
 
     def _unwatch(self, conn: _Connection) -> None:
         with suppress(OSError, KeyError, ValueError):
             self.poller.unregister(conn.sock)
 
 
-def _is_writable(sock: socket.socket) -> bool:
-    poll = select.poll()
-    poll.register(sock, select.POLLOUT)
-    return bool(poll.poll(0))
+def _has_received_enough(sock: socket.socket) -> bool:
+    """Whether the client has taken nearly all of the earlier answers."""
+    waiting = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(waiting, sys.byteorder) <= _MOST_UNSENT
 
 
 def _refusal(status: HTTPStatus) -> bytes:
