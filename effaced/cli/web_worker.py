@@ -2,39 +2,47 @@
 
 gunicorn's own threaded worker gives each new connection to a thread, which then waits for the request: a
 handful of silent or slow connections occupies all of them. Here the worker's main loop collects every
-request and only hands over complete ones. It also waits out closing connections, so that a client that
-does not hang up delays nobody.
+request and only hands over complete ones: a thread gets the request's bytes and never reads from the
+socket. It also waits until a client has received earlier answers before its next request is served, and
+waits out closing connections, so that a client that does not read or does not hang up delays nobody.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import json
 import selectors
 import socket
+import sys
+import termios
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, ClassVar
 
+from gunicorn.http import get_parser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from effaced import clock
-from effaced.cli.request_framing import examine
+from effaced.api.problems import TOO_LARGE, TYPE
+from effaced.cli.request_framing import Framing
 
 REQUEST_SECONDS = 20.0
 """How long a client may take to send a request, head and body together."""
 WRITE_SECONDS = 20.0
 """How long a client may take to receive one piece of an answer."""
 LINGER_SECONDS = 2.0
-MOST_HEAD = 65_536
 MOST_BUFFERED = 64 * 1024 * 1024
-# Larger than any page that needs no sign-in: such an answer fits, whether or not the client reads it.
+# Much larger than any page that needs no sign-in: such an answer fits, whether or not the client reads it,
+# as long as little of the earlier ones is still there.
+_MOST_UNSENT = 16_384
 _SEND_BUFFER = 262_144
 _READ_AT_ONCE = 65_536
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_HEAD_TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-)
+# gunicorn copies the rest of a piece for each chunk of a chunked body.
+_PARSED_AT_ONCE = 8_192
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 _CLIENT_IS_GONE = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)
 
@@ -51,8 +59,19 @@ class _Connection(TConn):  # type: ignore[misc]
 
     def __init__(self, cfg: Any, sock: _Socket, client: Any, server: Any) -> None:
         super().__init__(cfg, sock, client, server)
+        # gunicorn would otherwise set up a parser that reads from the socket.
+        self.initialized = True
         self.received = bytearray()
+        self.framing: Framing | None = None
         self.told_to_continue = False
+
+    def take_request(self, framing: Framing) -> None:
+        """Give gunicorn's parser the complete request and nothing else; keep what has come behind it."""
+        request = framing.request(self.received)
+        del self.received[: framing.position]
+        pieces = range(0, len(request), _PARSED_AT_ONCE)
+        source = (request[start : start + _PARSED_AT_ONCE] for start in pieces)
+        self.parser = get_parser(self.cfg, source, self.client)
 
 
 class BufferingWorker(ThreadWorker):  # type: ignore[misc]
@@ -63,6 +82,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.lingering: deque[_Connection] = deque()
+        self.not_reading: deque[_Connection] = deque()
 
     # --- a connection's way: accepted, collected, served by a thread, kept alive or closed ---
 
@@ -92,9 +112,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._linger(conn)
             return
         conn.sock.setblocking(False)
-        conn.told_to_continue = False
         # A client may have sent its next request already, behind the first one.
-        conn.received = bytearray(conn.parser.unreader.take_buffered())
         if conn.received:
             self._collect(conn)
             self._hand_over_if_complete(conn)
@@ -104,8 +122,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._watch(conn, self._on_next_request)
 
     def _keepalive_after(self, conn: _Connection, keepalive: bool) -> bool:
-        # The rest of a body that was too large to be collected is not worth a thread's time.
-        return keepalive and bool(conn.parser.finish_body(deadline=clock.monotonic() + 0.1))
+        # The parser had no bytes but this request's, so what it left unread is in nobody's way.
+        return keepalive
 
     def _on_next_request(self, conn: _Connection) -> None:
         self._unwatch(conn)
@@ -114,6 +132,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _collect(self, conn: _Connection) -> None:
         """Wait, without a thread, until the request is complete or its time is up."""
+        conn.framing = Framing(most_body=self.most_body)
+        conn.told_to_continue = False
         conn.timeout = clock.monotonic() + REQUEST_SECONDS
         self.pending_conns.append(conn)
         self._watch(conn, self._on_bytes)
@@ -132,11 +152,15 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self._hand_over_if_complete(conn)
 
     def _hand_over_if_complete(self, conn: _Connection) -> None:
-        progress = examine(conn.received, most_body=self.most_body)
+        assert conn.framing is not None
+        progress = conn.framing.examine(conn.received)
         if progress.complete:
-            self._hand_over(conn)
-        elif not progress.has_head and len(conn.received) > MOST_HEAD:
-            self._refuse(conn, _HEAD_TOO_LARGE)
+            self._unwatch(conn)
+            self.pending_conns.remove(conn)
+            conn.take_request(conn.framing)
+            self._hand_over_if_writable(conn)
+        elif progress.refusal is not None:
+            self._refuse(conn, progress.refusal)
         elif sum(len(each.received) for each in self.pending_conns) > MOST_BUFFERED:
             self._drop(conn, self.pending_conns)
         elif progress.expects_continue and not conn.told_to_continue:
@@ -144,17 +168,17 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             with suppress(OSError):
                 conn.sock.send(_CONTINUE)
 
-    def _hand_over(self, conn: _Connection) -> None:
-        self._unwatch(conn)
-        self.pending_conns.remove(conn)
-        conn.init()
-        conn.parser.unreader.unread(bytes(conn.received))
-        conn.received = bytearray()
-        self.enqueue_req(conn)
+    def _hand_over_if_writable(self, conn: _Connection) -> None:
+        """Serve the request, but not while earlier answers fill the client's send buffer."""
+        if _has_received_enough(conn.sock):
+            self.enqueue_req(conn)
+            return
+        conn.timeout = clock.monotonic() + WRITE_SECONDS
+        self.not_reading.append(conn)
 
-    def _refuse(self, conn: _Connection, answer: bytes) -> None:
+    def _refuse(self, conn: _Connection, status: HTTPStatus) -> None:
         with suppress(OSError):
-            conn.sock.send(answer)
+            conn.sock.send(_refusal(status))
         self._unwatch(conn)
         self.pending_conns.remove(conn)
         self._linger(conn)
@@ -184,18 +208,24 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     # --- ending connections ---
 
     def murder_pending(self) -> None:
-        """Close what has run out of time; while stopping, also whatever has sent nothing yet."""
+        """Close what has run out of time; while stopping, also who has sent nothing yet or does not read."""
         super().murder_pending()
         now = clock.monotonic()
-        while self.lingering and self.lingering[0].timeout <= now:
-            self._drop(self.lingering[0], self.lingering)
+        for conn in [each for each in self.not_reading if _has_received_enough(each.sock)]:
+            self.not_reading.remove(conn)
+            self.enqueue_req(conn)
+        for waiting in (self.lingering, self.not_reading):
+            while waiting and waiting[0].timeout <= now:
+                self._drop(waiting[0], waiting)
         if not self.alive:
             for conn in [each for each in self.pending_conns if not each.received]:
                 self._drop(conn, self.pending_conns)
+            for conn in list(self.not_reading):
+                self._drop(conn, self.not_reading)
 
     def _make_room(self) -> None:
         """Close the connection that has waited longest without being served."""
-        for waiting in (self.lingering, self.pending_conns, self.keepalived_conns):
+        for waiting in (self.lingering, self.not_reading, self.pending_conns, self.keepalived_conns):
             if waiting:
                 self._drop(waiting[0], waiting)
                 return
@@ -209,14 +239,39 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns -= 1
         conn.close()
 
-    def _watch(self, conn: _Connection, on_readable: Callable[[_Connection], None]) -> None:
+    def _watch(self, conn: _Connection, on_ready: Callable[[_Connection], None]) -> None:
         def dispatch(_sock: object) -> None:
             # It may have been closed, to make room, by an event that came together with this one.
             if conn.sock.fileno() >= 0:
-                on_readable(conn)
+                on_ready(conn)
 
         self.poller.register(conn.sock, selectors.EVENT_READ, dispatch)
 
     def _unwatch(self, conn: _Connection) -> None:
         with suppress(OSError, KeyError, ValueError):
             self.poller.unregister(conn.sock)
+
+
+def _has_received_enough(sock: socket.socket) -> bool:
+    """Whether the client has taken nearly all of the earlier answers."""
+    waiting = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(waiting, sys.byteorder) <= _MOST_UNSENT
+
+
+def _refusal(status: HTTPStatus) -> bytes:
+    """A whole answer: a problem, as the API's other errors are."""
+    too_large = status == TOO_LARGE.status
+    problem: dict[str, object] = {
+        "type": TYPE + (TOO_LARGE.slug if too_large else status.phrase.lower().replace(" ", "-")),
+        "title": TOO_LARGE.title if too_large else status.phrase,
+        "status": status.value,
+        "detail": "The request's size or form is not accepted.",
+        "errors": [],
+        "request_id": None,
+    }
+    body = json.dumps(problem).encode()
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\n"
+        f"Content-Type: application/problem+json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body

@@ -7,24 +7,24 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
 from forked import Forked
 
 from effaced.config import Settings
-from effaced.ports import free_port
 
 # Generous: a busy machine is no reason to fail, and no test asserts how long something took.
 PATIENCE = 60.0
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 _TOKEN = re.compile(r'name="csrf-token" content="([^"]+)"')
 
 
 @contextmanager
 def served(settings: Settings, folder: Path, *options: str, **environ: str) -> Iterator[str]:
     """The address of a running `effaced web`."""
-    port, log = free_port(), folder / "web.log"
+    log = folder / "web.log"
     environment = {
         **os.environ,
         "EFFACED_DATABASE_URL": settings.database_url,
@@ -34,24 +34,22 @@ def served(settings: Settings, folder: Path, *options: str, **environ: str) -> I
         "EFFACED_SECURE_COOKIES": "false",
         **environ,
     }
-    process = Forked(("web", "--port", str(port), *options), environment, folder, log)
-    address = f"http://127.0.0.1:{port}"
+    process = Forked(("web", "--port", "0", *options), environment, folder, log)
     try:
-        _wait_until_it_answers(address, process, log)
-        yield address
+        yield _address_once_it_answers(process, log)
     finally:
         process.terminate()
         process.wait(PATIENCE)
 
 
-def _wait_until_it_answers(address: str, process: Forked, log: Path) -> None:
+def _address_once_it_answers(process: Forked, log: Path) -> str:
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
-        try:
-            httpx.get(f"{address}/healthz", timeout=PATIENCE)
-            return
-        except httpx.TransportError:
-            time.sleep(0.05)
+        if log.exists() and (started := _ADDRESS.search(log.read_text())):
+            with suppress(httpx.TransportError):
+                httpx.get(f"{started[0]}/healthz", timeout=PATIENCE)
+                return started[0]
+        time.sleep(0.05)
     raise AssertionError(f"`effaced web` did not come up:\n{log.read_text()}")
 
 

@@ -24,6 +24,7 @@ from effaced.audit.tables import AuditEvent
 Api = Any
 HEAD = b"POST /console/sign-in HTTP/1.1\r\nHost: effaced\r\n"
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture
@@ -71,10 +72,44 @@ def test_answers_while_clients_do_not_hang_up(address: str) -> None:
         assert healthz(address) == 200
 
 
-def test_answers_while_clients_announce_bodies_that_are_too_large(address: str) -> None:
-    with connections(address, 60, HEAD + FORM + b"Content-Length: 900000000\r\n\r\nemail=") as waiting:
-        assert all(each.recv(8) == b"HTTP/1.1" for each in waiting)
+def test_answers_while_clients_ask_for_more_and_more_and_do_not_read(address: str) -> None:
+    request = b"GET /static/vendor/htmx-2.0.11/htmx.min.js HTTP/1.1\r\nHost: effaced\r\n\r\n"
+    with connections(address, 20, request * 60):
+        assert [healthz(address) for _ in range(20)] == [200] * 20
+
+
+def test_sends_all_answers_to_a_client_that_reads_late(address: str) -> None:
+    request = b"GET /static/vendor/htmx-2.0.11/htmx.min.js HTTP/1.1\r\nHost: effaced\r\n\r\n"
+    with connections(address, 1, request * 60) as (client,):
         assert healthz(address) == 200
+        assert read_until(client, 60 * [b"HTTP/1.1 200 OK"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(b"Content-Length: 900000000\r\n\r\nemail=", b"413", id="far too long"),
+        pytest.param(b"Content-Length: 300000\r\n\r\nabc", b"413", id="too long"),
+        pytest.param(b"Expect: 100-continue\r\nContent-Length: 300000\r\n\r\n", b"413", id="asks first"),
+        pytest.param(b"Content-Length: " + b"0" * 20 + b"50\r\n\r\nabc", b"400", id="many zeros"),
+        pytest.param(b"X: y\nContent-Length: 50\r\n\r\nabc", b"400", id="bare line feed"),
+        pytest.param(CHUNKED + b"0" * 17 + b"5\r\na", b"400", id="chunk with many zeros"),
+        pytest.param(CHUNKED + b"zz\r\n", b"400", id="no chunk size"),
+        pytest.param(CHUNKED + b"5\r\nhelloXX0\r\n\r\n", b"400", id="no line end after a chunk"),
+        pytest.param(CHUNKED + b"0\r\nbad trailer\r\n\r\n", b"400", id="bad trailer"),
+        pytest.param(CHUNKED + b"1\r\na\r\n" * 43_800, b"413", id="many small chunks"),
+    ],
+)
+def test_refuses_at_once_what_it_will_not_wait_for(address: str, sent: bytes, status: bytes) -> None:
+    with connections(address, 20, HEAD + FORM + sent) as waiting:
+        assert [each.recv(12) for each in waiting] == [b"HTTP/1.1 " + status] * 20
+        assert healthz(address) == 200
+
+
+def test_serves_the_longest_body_in_small_chunks(address: str) -> None:
+    with connections(address, 1, HEAD + FORM + CHUNKED + b"1\r\na\r\n" * 43_600 + b"0\r\n\r\n") as (client,):
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: effaced\r\n\r\n")
+        assert read_until(client, [b"HTTP/1.1 400", b"HTTP/1.1 200 OK"])
 
 
 def test_answers_two_requests_sent_at_once(address: str) -> None:
