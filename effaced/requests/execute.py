@@ -69,6 +69,7 @@ from effaced.requests.duplicates import Reached, release_unreached
 from effaced.requests.identity import (
     SubjectChanged,
     confirm_row,
+    is_as_corrected,
     other_requests_of,
     recorded_from,
     require_same_person,
@@ -247,7 +248,12 @@ class Executor:
     ) -> _Done:
         # Read before the erasure, since that takes the references away. The row may have changed or gone
         # since the request came in, and a system may still know the person by the reference of that time.
-        current = person.subject.refs if person.subject else {}
+        current, former = person.subject.refs if person.subject else {}, sealed.refs
+        # A reference that a correction of ours has replaced may have been somebody else's. Systems that the
+        # correction has not reached are called by it all the same: see `overtaken`.
+        if person.subject and any(current.get(kind) != value for kind, value in former.items()):
+            corrected = is_as_corrected(session, self.keyring, request.id, person.subject)
+            former = {} if corrected else former
         overtaken = Superseded()
         if person.has_corrections:
             cancel_open_corrections(session, person.keys, by=request)
@@ -262,7 +268,7 @@ class Executor:
             Call(each.name, ref, after=each.after)
             for each in self._registry
             # Also under what a system may still know them by, where a correction has not got through.
-            for ref in _every(overtaken.refs.get(each.name, ()), each.ref, sealed.refs, current)
+            for ref in _every(overtaken.refs.get(each.name, ()), each.ref, former, current)
         ]
         called = {call.resolver for call in calls}
         event = LocalErasureExecuted(

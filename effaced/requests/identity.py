@@ -115,11 +115,21 @@ def confirm_row(session: Session, keyring: Keyring, request_id: UUID, subject: S
 
 
 def _is_confirmed(session: Session, keyring: Keyring, request_id: UUID, subject: Subject) -> bool:
-    found = select(Identifier.kind).where(
+    return bool(_confirmed_by(session, keyring, request_id, subject))
+
+
+def is_as_corrected(session: Session, keyring: Keyring, request_id: UUID, subject: Subject) -> bool:
+    """Whether the row is as a correction of ours has left it since the request came in."""
+    return bool(_confirmed_by(session, keyring, request_id, subject) - {request_id})
+
+
+def _confirmed_by(session: Session, keyring: Keyring, request_id: UUID, subject: Subject) -> set[UUID]:
+    """The requests under which this row, as it is now, was confirmed for that request."""
+    found = select(Identifier.request_id).where(
         Identifier.hmac.in_(_hmacs(keyring, _CONFIRMED, _text(subject))),
         Identifier.kind == f"{_CONFIRMED}:{request_id}",
     )
-    return session.scalars(found.limit(1)).first() is not None
+    return set(session.scalars(found))
 
 
 def other_requests_of(

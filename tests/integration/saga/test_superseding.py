@@ -365,6 +365,14 @@ class TestAReferenceThatIsCorrected:
         run(bureau)
         assert self.refs(bureau, bureau.erase()) == ["new@people.example"]
 
+    def test_an_erasure_that_waited_meanwhile_asks_for_the_new_one_alone(self, bureau: Bureau) -> None:
+        """What was corrected may have been somebody else's."""
+        erasure = bureau.received(RequestKind.ERASURE, 1)
+        bureau.correct(email="new@people.example")
+        run(bureau)
+        bureau.executor().execute_now(erasure)
+        assert self.refs(bureau, erasure) == ["new@people.example"]
+
     def test_whoever_comes_after_waits_until_both_are_through(self, bureau: Bureau) -> None:
         bureau.vendor("mail", bureau.mail, after=("crm",))
         bureau.correct(email="new@people.example")
