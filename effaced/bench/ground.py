@@ -83,7 +83,8 @@ def _require_empty(database: Database) -> None:
 def _tables(database: Database) -> list[str]:
     query = text(
         "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
-        " AND tablename LIKE 'effaced\\_%' AND tablename <> 'effaced_alembic_version' ORDER BY tablename"
+        " AND tablename LIKE 'effaced\\_%'"
+        " AND tablename NOT IN ('effaced_alembic_version', 'effaced_schema_levels') ORDER BY tablename"
     )
     with database.read() as session:
         return list(session.scalars(query))
