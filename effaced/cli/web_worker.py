@@ -178,7 +178,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _refuse(self, conn: _Connection, status: HTTPStatus) -> None:
         with suppress(OSError):
-            conn.sock.send(_refusal(status))
+            conn.sock.send(_refusal(status, self.most_body))
         self._unwatch(conn)
         self.pending_conns.remove(conn)
         self._linger(conn)
@@ -258,14 +258,16 @@ def _has_received_enough(sock: socket.socket) -> bool:
     return int.from_bytes(waiting, sys.byteorder) <= _MOST_UNSENT
 
 
-def _refusal(status: HTTPStatus) -> bytes:
+def _refusal(status: HTTPStatus, most_body: int) -> bytes:
     """A whole answer: a problem, as the API's other errors are."""
     too_large = status == TOO_LARGE.status
     problem: dict[str, object] = {
         "type": TYPE + (TOO_LARGE.slug if too_large else status.phrase.lower().replace(" ", "-")),
         "title": TOO_LARGE.title if too_large else status.phrase,
         "status": status.value,
-        "detail": "The request's size or form is not accepted.",
+        "detail": f"At most {most_body} bytes are accepted."
+        if too_large
+        else "The request is not HTTP as effaced reads it: its length, chunks or headers are malformed.",
         "errors": [],
         "request_id": None,
     }

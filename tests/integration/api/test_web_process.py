@@ -157,7 +157,7 @@ def test_frees_an_export_whose_reader_has_gone_away(
     request = api.post(api.erasure()).get_json()
     padding = {
         "at": clock.now(),
-        "type": "REQUEST_REPEATED",
+        "type": "REQUEST_RECEIVED",
         "actor": "system",
         "payload": {"pad": "x" * 2_000},
     }
