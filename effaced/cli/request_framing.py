@@ -68,7 +68,9 @@ class Framing:
     def _finds_head(self, received: bytearray) -> bool:
         end = received.find(_HEAD_END, max(0, self.position - len(_HEAD_END) + 1))
         head_end = end if end >= 0 else len(received)
-        if _BARE_LINE_END.search(received, max(0, self.position - 1), head_end) or received[:2] == b"\r\n":
+        # One byte further, so that a CR which stands before the line's own end is seen to be bare.
+        start = max(0, self.position - 1)
+        if _BARE_LINE_END.search(received, start, head_end + 1) or received[:2] == b"\r\n":
             raise _Refused(HTTPStatus.BAD_REQUEST)
         if head_end > MOST_HEAD:
             raise _Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
@@ -143,7 +145,8 @@ class Framing:
         end = received.find(b"\r\n", self.position, self.position + _MOST_LINE)
         line_end = end if end >= 0 else min(len(received), self.position + _MOST_LINE)
         self._must_fit(line_end - self._body_start)
-        if _BARE_LINE_END.search(received, self.position, line_end) or line_end - self.position >= _MOST_LINE:
+        bare = _BARE_LINE_END.search(received, self.position, line_end + 1)
+        if bare or line_end - self.position >= _MOST_LINE:
             raise _Refused(HTTPStatus.BAD_REQUEST)
         return bytes(received[self.position : end]) if end >= 0 else None
 

@@ -53,7 +53,7 @@ def test_a_fleet_needs_no_more_than_the_guide_allows(
     with company(migrated_sqlite_url, restricted_url, tmp_path, breaker_store="redis", **QUICK) as shop:
         shop.start_web()
         processes = [shop.start("worker"), shop.start("scheduler")]
-        shop.vendors.fault("payment", "flaky", every=2)
+        shop.vendors.fault("payment", "flaky", every=3)
         for person in shop.people[:2]:
             assert shop.post(person).status_code == 201
         shop.eventually(lambda: shop.all_completed(2), "the requests to be completed")

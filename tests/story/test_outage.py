@@ -15,7 +15,7 @@ from effaced.breakers import transitions
 from effaced.breakers.model import BreakerState, Transition
 from effaced.db import Database
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus
+from effaced.model import AttemptOutcome, CallRole, OutboxStatus, RequestStatus
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.tables import Request
 from effaced.retries.tables import Attempt
@@ -78,6 +78,7 @@ def check(url: str) -> None:
         entries = session.scalars(select(OutboxRow).where(OutboxRow.request_id.in_(ids))).all()
         counted = (
             select(Attempt.entry_id, func.count().label("number"))
+            .where(Attempt.role != CallRole.VERIFY)
             .where(~Attempt.trial | (Attempt.outcome == AttemptOutcome.SUCCESS))
             .group_by(Attempt.entry_id)
         )

@@ -158,7 +158,7 @@ class Company:
             if entry.status is not OutboxStatus.SUCCEEDED or entry.verify_due_at
         ]
         with closing(Redis.from_url(self.redis_url, decode_responses=True)) as redis:
-            keys = sorted(redis.keys("effaced:*"))
+            keys = sorted(redis.scan_iter(match="effaced:*"))
             lines += [f"queue: {redis.lrange('effaced:queue:doorbell', 0, -1)}", f"keys: {keys[:40]}"]
         lines += [
             f"{process.args}: pid {process.pid}, exit {process.poll()}" for process in self.processes[-4:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -82,8 +83,9 @@ class TestFanOut:
 
     def test_several_processes_at_once_send_each_message_once(self, told: Town, oncall: Receiver) -> None:
         told.tell(*(abandoned(attempts=number) for number in range(1, 31)))
+        deliverers = [told.runtime.deliverer() for _ in range(3)]
         with ThreadPoolExecutor(3) as pool:
-            done = [pool.submit(told.deliver) for _ in range(3)]
+            done = [pool.submit(asyncio.run, deliverer.run()) for deliverer in deliverers]
         assert sum(each.result() for each in done) == 30
         assert len({post.id for post in oncall.posts}) == len(oncall.posts) == 30
 
