@@ -54,16 +54,26 @@ def now(session: Session) -> datetime:
     if not _is_databases(session):
         return clock.now()
     engine = session.get_bind().engine
-    reading = _readings.get(engine)
-    if reading is None or not reading.is_good():
+    known = _known(engine)
+    if known is None:
         reading = _readings[engine] = _read(session)
-    return reading.now()
+        known = reading.now()
+    return known
 
 
 def now_for(sessions: sessionmaker[Session]) -> datetime:
-    """The same for code that has no session open."""
+    """The same for code that has no session open. It is often asked, and seldom opens one."""
+    bind = sessions.kw.get("bind")
+    known = _known(bind) if isinstance(bind, Engine) and not clock.is_pretended() else None
+    if known is not None:
+        return known
     with sessions() as session:
         return now(session)
+
+
+def _known(engine: Engine) -> datetime | None:
+    reading = _readings.get(engine)
+    return reading.now() if reading is not None and reading.is_good() else None
 
 
 def _read(session: Session) -> _Reading:

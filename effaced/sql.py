@@ -17,6 +17,7 @@ from sqlalchemy import (
     JSON,
     ColumnElement,
     Insert,
+    LargeBinary,
     Table,
     TableValuedAlias,
     Text,
@@ -47,7 +48,7 @@ def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, 
         return
     table = cast(Table, into.__table__)
     if is_postgres(session):
-        run(session, _insert_from_json(table, tuple(rows[0])), _as_json(rows))
+        run(session, _insert_from_json(table, tuple(rows[0])), _as_json(table, rows))
     else:
         session.connection().execute(insert(table), list(rows))
 
@@ -90,7 +91,7 @@ def update_rows(session: Session, what: type[Base], rows: Sequence[Mapping[str, 
     """
     table = cast(Table, what.__table__)
     if is_postgres(session):
-        run(session, _update_from_json(table, tuple(rows[0])), _as_json(rows))
+        run(session, _update_from_json(table, tuple(rows[0])), _as_json(table, rows))
     else:
         lot = [{f"new_{name}": value for name, value in row.items()} for row in rows]
         session.connection().execute(_update_each(table, tuple(rows[0])), lot)
@@ -130,7 +131,7 @@ def _lot(table: Table, columns: tuple[str, ...]) -> TableValuedAlias:
     return rows.table_valued(*(table.c[name] for name in columns), name="lot")
 
 
-def _as_json(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _as_json(table: Table, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     common: dict[str, Any] = {}
     varying: list[str] = []
     for name, value in rows[0].items():
@@ -141,11 +142,15 @@ def _as_json(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
                 break
         else:
             common[name] = value
-    lot = [{name: _cell(row[name]) for name in varying} for row in rows]
-    common = {name: _cell(value) for name, value in common.items()}
+    lot = [{name: row[name] for name in varying} for row in rows]
+    for name in _binary(table):
+        # JSON has no bytes: they go in the form PostgreSQL reads.
+        for row in [common] if name in common else lot if name in varying else ():
+            if row[name] is not None:
+                row[name] = f"\\x{row[name].hex()}"
     return {"common": to_json(common).decode(), "lot": to_json(lot).decode()}
 
 
-def _cell(value: Any) -> Any:
-    # JSON has no bytes: they go in the form PostgreSQL reads.
-    return f"\\x{value.hex()}" if isinstance(value, bytes) else value
+@lru_cache(maxsize=64)
+def _binary(table: Table) -> tuple[str, ...]:
+    return tuple(each.name for each in table.columns if isinstance(each.type, LargeBinary))

@@ -51,8 +51,10 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         return SQLCircuitBreakerStateRepository(self._db, session)
 
     def now(self) -> datetime:
-        with self._reading() as session:
-            return dbtime.now(session)
+        if self._session is not None:
+            return dbtime.now(self._session)
+        with _answering():
+            return dbtime.now_for(self._db.readers if isinstance(self._db, Database) else self._db)
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
         if not names:

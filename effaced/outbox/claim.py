@@ -62,7 +62,7 @@ def claim(session: Session, resolver: str | Collection[str], *, limit: int, leas
     else:
         taken = [tuple(row) for row in session.execute(_CLAIM_ANY, values | {"whose": list(resolver)})]
     entries = [as_entry(row) for row in taken]
-    entries.sort(key=lambda entry: (entry.enqueued_at, entry.entry_id))
+    entries.sort(key=lambda entry: (entry.enqueued_at, entry.entry_id.int))
     return entries
 
 

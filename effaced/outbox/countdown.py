@@ -49,14 +49,14 @@ def count_down(
     locked = run(session, _locking(is_postgres(session)), as_ids(session, {each for each, _ in keys})).rows
     counters = {(request_id, operation): tuple(counts) for request_id, operation, *counts in locked}
     after = {key: (counters[key][0] - done[key], counters[key][1] + more[key]) for key in keys}
-    update_rows(
-        session,
-        Operation,
-        [
-            {"request_id": request_id, "operation": operation, "remaining": remaining, "unverified": open_}
-            for (request_id, operation), (remaining, open_) in after.items()
-        ],
-    )
+    rows: list[dict[str, Any]] = [
+        {"request_id": request_id, "operation": operation, "remaining": remaining}
+        for (request_id, operation), (remaining, _) in after.items()
+    ]
+    if any(more.values()):
+        for row, (_, open_) in zip(rows, after.values(), strict=True):
+            row["unverified"] = open_
+    update_rows(session, Operation, rows)
     return Progress(
         succeeded={key: open_ for key, (remaining, open_) in after.items() if done[key] and not remaining},
         closed=tuple(key for key in keys if after[key] == (0, 0) != counters[key]),

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from effaced import clock
+from effaced.breakers.registry import Admission
 from effaced.crypto import Keyring
 from effaced.errors import ResolverError
 from effaced.log import get_logger
@@ -46,10 +47,16 @@ class Caller:
     def __init__(self, registered: Registered, keyring: Keyring) -> None:
         self._registered = registered
         self._keyring = keyring
+        self._seconds = registered.limits.timeout.total_seconds()
         self.cancelling = False
         self.fatal: Fatal | None = None
 
-    async def call(self, entry: Entry, may_read_back: Callable[[], bool] = lambda: True) -> Result:
+    async def call(
+        self,
+        entry: Entry,
+        admission: Admission | None = None,
+        may_read_back: Callable[[], bool] = lambda: True,
+    ) -> Result:
         """Make the call, and read back where the resolver can and `may_read_back` agrees. Never raises."""
         started, answer = clock.monotonic(), None
         try:
@@ -61,11 +68,18 @@ class Caller:
             said = self.failure(error)
         latency = _since(started)
         if isinstance(said, CallFailure):
-            return Result(entry, failure=said, latency_ms=latency)
+            return Result(entry, failure=said, latency_ms=latency, admission=admission)
         looked = None
         if self._should_verify(said):
             looked = await self._look(ref, entry) if may_read_back() else ReadBack(clock.now())
-        return Result(entry, said, latency_ms=latency, cached=is_from_cache(answer), read_back=looked)
+        return Result(
+            entry,
+            said,
+            latency_ms=latency,
+            cached=is_from_cache(answer),
+            read_back=looked,
+            admission=admission,
+        )
 
     async def erase_again_and_look(self, entry: Entry) -> ReadBack:
         """Erase once more and look whether the person is gone; `due` when that can't be told now.
@@ -133,7 +147,7 @@ class Caller:
         return read_error(error)
 
     def _in_time(self) -> asyncio.Timeout:
-        return asyncio.timeout(self._registered.limits.timeout.total_seconds())
+        return asyncio.timeout(self._seconds)
 
 
 def longest(limits: Limits) -> float:

@@ -20,6 +20,8 @@ from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified
 from effaced.retries.policy import RetryPolicy
 from effaced.saga.answers import CallFailure
 
+_OVER = (Erased, AlreadyAbsent, Retained, Rectified)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
@@ -86,7 +88,7 @@ class Result:
     @property
     def is_plain_success(self) -> bool:
         """Whether it is over, well, and needs no rule to say so."""
-        plain = isinstance(self.answer, Erased | AlreadyAbsent | Retained | Rectified)
+        plain = type(self.answer) in _OVER
         return self.failure is None and plain and self.verification is not Verification.DUE
 
 

@@ -164,8 +164,8 @@ class ResolverRun:
         self._starts_at = clock.monotonic() + claimed.wait
         self._nothing_due = not (claimed.entries or claimed.needs_floor or claimed.wait or self._has_floor)
         self._needs_floor = claimed.needs_floor
-        for entry in claimed.entries:
-            self._call(entry, claimed)
+        if claimed.entries:
+            self._call(claimed)
 
     def _claim_callable(self, room: int) -> Claimed:
         """Claim, and give back what could not be finished within its lease."""
@@ -242,25 +242,29 @@ class ResolverRun:
             failure = self._caller.failure(error)
             _log.warning("resolver_not_closed", resolver=self._resolver, error=failure.error)
 
-    def _call(self, entry: Entry, claimed: Claimed) -> None:
-        """Begin the call of a claimed entry, or fail it at once where it must not be made."""
+    def _call(self, claimed: Claimed) -> None:
+        """Begin the calls of claimed entries, or fail at once those that must not be made."""
         admission = claimed.admission
-        denial = self._parts.ledger.gate.denial(admission) if admission else None
-        failure = denial or self._broken
-        if entry.crashes >= self._parts.crash_limit:
-            failure = _CRASH_LOOP
-        elif claimed.maybe_made:
-            failure = _MAYBE_MADE
-        call = self._make(entry, admission, failure)
+        denial = self._denial(admission) or self._broken
         late = clock.monotonic() + longest(self._limits) + GRACE
-        self._calls[asyncio.create_task(call)] = _UnderWay(entry, admission, late)
 
-    async def _make(self, entry: Entry, admission: Admission | None, failure: CallFailure | None) -> Result:
-        if failure is not None or self._caller is None:
-            return Result(entry, failure=failure, admission=admission)
-        gate = self._parts.ledger.gate
-        result = await self._caller.call(entry, lambda: admission is None or gate.denial(admission) is None)
-        return replace(result, admission=admission) if admission else result
+        def may_read_back() -> bool:
+            return self._denial(admission) is None
+
+        for entry in claimed.entries:
+            failure = denial
+            if entry.crashes >= self._parts.crash_limit:
+                failure = _CRASH_LOOP
+            elif claimed.maybe_made:
+                failure = _MAYBE_MADE
+            if failure is not None or self._caller is None:
+                call = _not_made(Result(entry, failure=failure, admission=admission))
+            else:
+                call = self._caller.call(entry, admission, may_read_back)
+            self._calls[asyncio.create_task(call)] = _UnderWay(entry, admission, late)
+
+    def _denial(self, admission: Admission | None) -> CallFailure | None:
+        return self._parts.ledger.gate.denial(admission) if admission else None
 
     async def _settle_returned(self, *, waiting: float = _LOOK_AGAIN) -> None:
         """Wait a while for a result, and a moment for more, and have them settled."""
@@ -415,6 +419,10 @@ class _UnderWay:
 
     def ended_by(self, failure: CallFailure) -> Result:
         return Result(self.entry, failure=failure, admission=self.admission)
+
+
+async def _not_made(result: Result) -> Result:
+    return result
 
 
 def _result_of(task: asyncio.Task[Result], call: _UnderWay) -> Result:

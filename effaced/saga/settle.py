@@ -26,7 +26,14 @@ from effaced.audit.events import ErasureCompleted, VerificationCompleted, told
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.db import is_postgres
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
-from effaced.model import CallRole, DeadLetterDomain, OutboxStatus, SubjectKey, Verification
+from effaced.model import (
+    CallRole,
+    DeadLetterDomain,
+    OutboxOperation,
+    OutboxStatus,
+    SubjectKey,
+    Verification,
+)
 from effaced.outbox.countdown import Completed, Progress, count_down
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
@@ -43,6 +50,7 @@ _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
 _TO_BE_TRIED = (OutboxStatus.FAILED, OutboxStatus.PENDING)
 _GATES = ("gate", "verify_due_at", "waiting_since")
 _MILLISECOND = timedelta(milliseconds=1)
+_ROLES = {each: CallRole(each.value) for each in OutboxOperation}
 
 
 _TRAIL = DatabaseAuditSink()
@@ -67,13 +75,13 @@ def settle(
         _write_statuses(session, live, now)
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
-    done = Counter((each.entry.request_id, each.entry.operation) for each in succeeded)
-    unverified = Counter(
-        (each.entry.request_id, each.entry.operation)
-        for each in succeeded
-        if each.verification in UNCONFIRMED
-    )
-    subjects = {each.entry.request_id: each.entry.subject for each in succeeded}
+    done, unverified = Counter[Completed](), Counter[Completed]()
+    subjects = dict[UUID, SubjectKey]()
+    for each in succeeded:
+        entry = each.entry
+        done[entry.request_id, entry.operation] += 1
+        unverified[entry.request_id, entry.operation] += each.verification in UNCONFIRMED
+        subjects[entry.request_id] = entry.subject
     finish(session, count_down(session, done, unverified), subjects, on_complete, audit)
     _write_dead_letters(session, live)
     for resolver in sorted({each.entry.resolver for each in live if each.pauses}):
@@ -157,32 +165,33 @@ def _record(decision: Decision, event: Any) -> Record:
 
 
 def _write_attempts(session: Session, live: Sequence[Decision]) -> None:
-    calls = [
-        {
-            "entry_id": each.entry.entry_id,
-            "request_id": each.entry.request_id,
-            "number": each.entry.attempts,
-            "resolver": each.entry.resolver,
-            "operation": each.entry.operation,
-            "role": CallRole(each.entry.operation.value),
-            "at": each.entry.last_attempt_at,
-            "outcome": each.attempt,
-            "status_code": each.result.status_code,
-            "latency_ms": each.result.latency_ms,
-            "error": each.last_error,
-            "first": each.entry.idle_since is None,
-            "delay_before_ms": _stood(each.entry),
-            "retry_after_s": _whole_seconds(each.result.failure.retry_after if each.result.failure else None),
-            "trial": each.result.trial,
-        }
-        for each in live
-    ]
     looks = [
         read_back_attempt(each.entry, each.result.read_back)
         for each in live
         if each.result.read_back is not None and each.result.read_back.was_made
     ]
-    insert_rows(session, Attempt, calls + looks)
+    insert_rows(session, Attempt, [_attempt(each) for each in live] + looks)
+
+
+def _attempt(decision: Decision) -> dict[str, Any]:
+    result, entry = decision.result, decision.result.entry
+    return {
+        "entry_id": entry.entry_id,
+        "request_id": entry.request_id,
+        "number": entry.attempts,
+        "resolver": entry.resolver,
+        "operation": entry.operation,
+        "role": _ROLES[entry.operation],
+        "at": entry.last_attempt_at,
+        "outcome": decision.attempt,
+        "status_code": result.status_code,
+        "latency_ms": result.latency_ms,
+        "error": decision.last_error,
+        "first": entry.idle_since is None,
+        "delay_before_ms": _stood(entry),
+        "retry_after_s": _whole_seconds(result.failure.retry_after if result.failure else None),
+        "trial": result.trial,
+    }
 
 
 def read_back_attempt(entry: Entry, look: ReadBack) -> dict[str, Any]:

@@ -145,6 +145,8 @@ class Writer:
                 if each.entry.entry_id not in decided or not self._settle_alone(decided[each.entry.entry_id])
             ]
         self._settled(written, of=len(decided))
+        if len(decided) == len(results):
+            return []
         return [each for each in results if each.entry.entry_id not in decided]
 
     def _decide(self, results: Sequence[Result]) -> dict[UUID, Decision]:
@@ -162,10 +164,9 @@ class Writer:
             _log.warning("rules_not_read", entries=len(unruly), error=type(error).__name__)
             results = [each for each in results if each.is_plain_success]
             rules = {}
+        own = {name: book.by_files(name) for name in {each.entry.resolver for each in results}}
         return {
-            each.entry.entry_id: decide(
-                each, rules.get(each.entry.entry_id) or book.by_files(each.entry.resolver), now
-            )
+            each.entry.entry_id: decide(each, rules.get(each.entry.entry_id) or own[each.entry.resolver], now)
             for each in results
         }
 
