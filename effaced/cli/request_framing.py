@@ -86,6 +86,8 @@ class Framing:
         expectations = [each.lower() for each in _values(head, b"expect")]
         self._expects_continue = expectations == [b"100-continue"]
         self._chunked = bool(codings)
+        if len(_values(head, b"host")) != 1 and head.split(b"\r\n", 1)[0].endswith(b" HTTP/1.1"):
+            raise _Refused(HTTPStatus.BAD_REQUEST)
         if codings:
             if lengths or [each.lower() for each in codings] != [b"chunked"]:
                 raise _Refused(HTTPStatus.BAD_REQUEST)

@@ -16,6 +16,8 @@ from effaced.requests.tables import Identifier, Request
 SUBJECT_ID = "subject_id"
 # No e-mail address is longer, and nothing longer can be searched for.
 LONGEST = 320
+# What people type where a field must not be empty. Two rows that both have it have nothing in common.
+_PLACEHOLDERS = frozenset(("n/a", "na", "n.a.", "none", "null", "nil", "unknown", "deleted", "0"))
 
 
 def normalise(kind: str, value: str) -> str:
@@ -28,6 +30,12 @@ def normalise(kind: str, value: str) -> str:
         value = unicodedata.normalize("NFKC", value)
     value = value.strip().casefold()
     return re.sub(r"[\s()./-]", "", value) if kind == "phone" else value
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value says nothing about who has it: blank, only punctuation, or a word such as "n/a"."""
+    value = value.strip().casefold()
+    return value in _PLACEHOLDERS or not any(char.isalnum() for char in value)
 
 
 def add_identifiers(

@@ -22,7 +22,7 @@ from effaced.datamap.plan import ErasurePlan
 from effaced.datamap.subject import Subject
 from effaced.errors import Conflict
 from effaced.model import SubjectKey
-from effaced.requests.identifiers import SUBJECT_ID, normalise
+from effaced.requests.identifiers import SUBJECT_ID, is_placeholder, normalise
 from effaced.requests.subject import unseal_subject
 from effaced.requests.tables import Identifier, Request
 
@@ -95,10 +95,14 @@ def _agrees(keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Su
     known_hmacs, known_refs = _besides_the_key(plan, recorded.hmacs, recorded.refs)
     if not (identifiers or refs or known_hmacs or known_refs):
         return True
-    return any(refs[kind] == value for kind, value in known_refs.items() if kind in refs) or any(
+    return any(
+        refs[kind] == value and not is_placeholder(value)
+        for kind, value in known_refs.items()
+        if kind in refs
+    ) or any(
         known_hmacs[kind] & _hmacs(keyring, f"identifier:{kind}", normalise(kind, value))
         for kind, value in identifiers.items()
-        if kind in known_hmacs
+        if kind in known_hmacs and not is_placeholder(value)
     )
 
 

@@ -79,6 +79,15 @@ class TestExecution:
         assert office.executor.execute_now(request.id) is False
         assert office.people() == [1, 2]
 
+    @pytest.mark.parametrize("placeholder", ["-", " ", "n/a", "N/A ", "null", "???"])
+    def test_a_placeholder_that_both_rows_have_is_no_agreement(
+        self, office: Office, placeholder: str
+    ) -> None:
+        office.sql(f"UPDATE people SET email = '{placeholder}', crm = '{placeholder}' WHERE id = 1")
+        request = office.receive(approvals=0).request
+        assert office.executor.execute_now(request.id) is False
+        assert office.people() == [1, 2]
+
     def test_goes_on_after_a_key_rotation(self, office: Office) -> None:
         request = office.receive(approvals=0).request
         office.sql("UPDATE people SET crm = NULL WHERE id = 1")

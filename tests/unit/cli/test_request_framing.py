@@ -88,6 +88,8 @@ MALFORMED = [
     POST + b"X: y\rContent-Length: 50\r\n",
     POST + b"X: y\r\r\n\r\n",
     POST + b"\r\r\n\r\n",
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: one\r\nHost: two\r\n\r\n",
     b"GET / HTTP/1.1\n",
     b"\r\n",
     CHUNKED + b"x\r\n",
