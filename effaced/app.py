@@ -15,9 +15,10 @@ from jinja2 import StrictUndefined
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
-from effaced import api, clock, console
-from effaced.log import get_logger
-from effaced.paths import STATIC, TEMPLATES
+from effaced import api, console
+from effaced.core import clock
+from effaced.core.log import get_logger
+from effaced.core.paths import STATIC, TEMPLATES
 from effaced.runtime import Runtime
 
 CSP = (

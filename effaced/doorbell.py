@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import event
 from sqlalchemy.orm import Session, SessionTransaction
 
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 
 Ring = Callable[[frozenset[str]], None]
 _PENDING = "effaced_ring"

@@ -15,11 +15,12 @@ from effaced import migrate
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.crypto import Keyring
-from effaced.datamap.load import load_map
-from effaced.datamap.model import DataMap
-from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.errors import ConfigurationError, Conflict
+from effaced.core.crypto import Keyring
+from effaced.core.errors import ConfigurationError, Conflict
+from effaced.core.schema_level import SchemaGuard
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import DataMap
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 from effaced.model import Correction, CorrectionValue, RequestKind, RequestStatus
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
@@ -31,7 +32,6 @@ from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
 from effaced.saga.tell import AbandonedHook
-from effaced.schema_level import SchemaGuard
 
 
 @dataclass(frozen=True, slots=True)

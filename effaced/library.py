@@ -2,16 +2,28 @@
 
 from effaced.audit.append import Record
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
-from effaced.crypto import Keyring, new_key
+from effaced.core.config import load_settings
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
+from effaced.core.errors import (
+    ConfigurationError,
+    Conflict,
+    EffacedError,
+    Problem,
+    Refused,
+    ResolverError,
+    SchemaMismatch,
+)
+from effaced.core.http_clients import http_client
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
 from effaced.deadletters.memory import InMemoryFailedOperationRepository
 from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.embed import Effaced, Taken
-from effaced.errors import ConfigurationError, Conflict, EffacedError, Refused, ResolverError, SchemaMismatch
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
+    Answer,
     AwaitsPerson,
     CredentialsRefused,
     Erased,
@@ -27,6 +39,7 @@ from effaced.resolvers.protocols import (
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.resolvers.settings import Strict, validate
 from effaced.retries.policy import BackoffPolicy, BackoffStrategy, RetryPolicy
 from effaced.saga.facade import Outbox, OutboxEntry, SqlStatusCountsSource, StatusCountsSource
 from effaced.saga.runner import SagaRunner
@@ -36,6 +49,7 @@ __all__ = [
     "AbandonedHook",
     "AbandonedSignal",
     "AlreadyAbsent",
+    "Answer",
     "AuditSink",
     "AwaitsPerson",
     "BackoffPolicy",
@@ -45,6 +59,7 @@ __all__ = [
     "Correction",
     "CredentialsRefused",
     "DLQCompressedEntry",
+    "Database",
     "DatabaseAuditSink",
     "Effaced",
     "EffacedError",
@@ -58,6 +73,7 @@ __all__ = [
     "OutboxEntry",
     "OutboxOperation",
     "OutboxStatus",
+    "Problem",
     "Record",
     "Rectified",
     "RectifyingResolver",
@@ -76,9 +92,13 @@ __all__ = [
     "SchemaMismatch",
     "SqlStatusCountsSource",
     "StatusCountsSource",
+    "Strict",
     "SubjectRef",
     "Taken",
     "TransientFailure",
     "VerifyingResolver",
+    "http_client",
+    "load_settings",
     "new_key",
+    "validate",
 ]

@@ -15,11 +15,11 @@ from alembic.script.revision import ResolutionError
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, delete, insert, inspect, select
 
-from effaced.database_roles import close_tables
-from effaced.db import Base, Database
-from effaced.errors import SchemaMismatch
-from effaced.paths import MIGRATIONS
-from effaced.schema_level import VERSION_TABLE, SchemaLevel, code_level
+from effaced.core.database_roles import close_tables
+from effaced.core.db import Base, Database
+from effaced.core.errors import SchemaMismatch
+from effaced.core.paths import MIGRATIONS
+from effaced.core.schema_level import VERSION_TABLE, SchemaLevel, code_level
 
 _PACKAGE = Path(__file__).parent
 

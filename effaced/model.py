@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
-from effaced import clock
+from effaced.core import clock
 
 
 class RequestKind(StrEnum):

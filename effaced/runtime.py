@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clock, migrate
+from effaced import migrate
 from effaced.accounts.refusals import close_refusals
 from effaced.accounts.throttle import forget_old_counters
 from effaced.audit.sink import DatabaseAuditSink
@@ -25,20 +25,23 @@ from effaced.breakers.shadow_rows import forget_synced
 from effaced.breakers.sql import restart_waits as restart_breaker_waits
 from effaced.breakers.stores import open_store
 from effaced.breakers.telemetry import KEPT, Called
-from effaced.clients import require_time
-from effaced.config import Settings
-from effaced.crypto import Keyring
-from effaced.database_roles import changeable_tables, require_rights
-from effaced.datamap.load import load_map
-from effaced.datamap.model import DataMap
-from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.datamap.retention import RetentionPlan, plan_retention
-from effaced.db import Database, sqlite_file
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import Keyring
+from effaced.core.database_roles import changeable_tables, require_rights
+from effaced.core.db import Database, sqlite_file
+from effaced.core.errors import ConfigurationError, Problem
+from effaced.core.http_clients import require_time
+from effaced.core.log import get_logger
+from effaced.core.private_files import open_to_others
+from effaced.core.schema_level import SchemaGuard
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import DataMap
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
+from effaced.datamap.plan.retention import RetentionPlan, plan_retention
 from effaced.deadletters import sla
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.deadletters.repository import SQLFailedOperationRepository
-from effaced.errors import ConfigurationError, Problem
-from effaced.log import get_logger
 from effaced.model import DeadLetterDomain, PolicyKind, PolicyScope
 from effaced.notify.claim import restart_waits as restart_delivery_waits
 from effaced.notify.config import Targets, load_targets
@@ -50,23 +53,21 @@ from effaced.notify.write import announce
 from effaced.outbox.absences import ring_for_absences
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.waits import restart_waits
-from effaced.private import open_to_others
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
-from effaced.requests.letters import tidy_letters
 from effaced.requests.read import refs_of
-from effaced.requests.redrive_set import AHEAD, advance_all
-from effaced.requests.retention_run import Ender, refresh
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
+from effaced.retention.run import Ender, refresh
 from effaced.retries.overrides import Override, get_all
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.forget import LOT, forget_attempts
 from effaced.saga.gate import Gate
 from effaced.saga.runner import SagaRunner
-from effaced.schema_level import SchemaGuard
+from effaced.triage.housekeeping import tidy_letters
+from effaced.triage.redrive import AHEAD, advance_all
 
 _log = get_logger(__name__)
 # So that a tidy ends: what it leaves, the next one takes.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy import text
 
-from effaced.config import load_settings
-from effaced.db import Database
+from effaced.core.config import load_settings
+from effaced.core.db import Database
+from effaced.core.schema_level import VERSION_TABLE
 from effaced.migrate import finish, load_tables
-from effaced.schema_level import VERSION_TABLE
 
 LOCK = 0x65666661636564  # "effaced"
 

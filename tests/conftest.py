@@ -33,11 +33,11 @@ from sqlalchemy.util import LRUCache
 from waiting import PATIENCE
 from werkzeug.routing import Rule
 
-from effaced import log
 from effaced.accounts import passwords
-from effaced.db import Database
-from effaced.errors import EffacedError
-from effaced.servers import Valkey, postgres_server, valkey_server
+from effaced.core import log
+from effaced.core.db import Database
+from effaced.core.errors import EffacedError
+from effaced.core.servers import Valkey, postgres_server, valkey_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

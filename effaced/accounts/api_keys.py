@@ -14,13 +14,13 @@ from sqlalchemy import or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.scopes import DEFAULT, read_scopes
 from effaced.accounts.tables import ApiKey
 from effaced.audit.append import append_one
 from effaced.audit.events import ApiKeyCreated, ApiKeyRevoked
-from effaced.crypto import token_hash
-from effaced.errors import Conflict, Problem, Refused
+from effaced.core import clock
+from effaced.core.crypto import token_hash
+from effaced.core.errors import Conflict, Problem, Refused
 from effaced.model import new_id
 
 APPROVALS = (0, 1)

@@ -9,12 +9,12 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.passwords import hash_password, password_problems
 from effaced.accounts.tables import Officer
 from effaced.audit.append import append_one
 from effaced.audit.events import OfficerCreated, OfficerDeactivated, PasswordChanged
-from effaced.errors import Conflict, Problem, Refused
+from effaced.core import clock
+from effaced.core.errors import Conflict, Problem, Refused
 from effaced.model import Role, new_id
 
 # Whether an address really exists only a message can tell; this catches what was typed into the wrong field.

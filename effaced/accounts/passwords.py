@@ -9,7 +9,7 @@ from threading import BoundedSemaphore
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from effaced.errors import Problem
+from effaced.core.errors import Problem
 
 SHORTEST = 12
 # Long enough for any passphrase, short enough that hashing it costs what hashing a short one costs.

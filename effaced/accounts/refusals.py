@@ -12,12 +12,12 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.tables import SignInRefusals
 from effaced.accounts.throttle import WINDOW
 from effaced.audit.append import append_one
 from effaced.audit.events import SignInRefused
-from effaced.sql import insert_missing
+from effaced.core import clock
+from effaced.core.sql import insert_missing
 
 _UNKNOWN = "unknown"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from effaced.errors import Problem, Refused
+from effaced.core.errors import Problem, Refused
 
 
 class Scope(StrEnum):

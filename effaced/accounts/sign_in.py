@@ -12,7 +12,6 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.officers import find_officer
 from effaced.accounts.passwords import AT_ONCE, hash_password, needs_rehash, verify_password
 from effaced.accounts.refusals import record_refusal
@@ -20,9 +19,10 @@ from effaced.accounts.tables import Officer
 from effaced.accounts.throttle import limits_for, refund_try, reserve_try, time_to_wait
 from effaced.audit.append import append_one
 from effaced.audit.events import SignedIn
-from effaced.crypto import Keyring
-from effaced.db import Database
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database
+from effaced.core.errors import Unavailable
 
 # One sentence for every reason, so that nobody learns from it which addresses exist.
 REFUSED = (

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, Json, UtcDateTime, Word
+from effaced.core.db import Base, Json, UtcDateTime, Word
 from effaced.model import Role
 
 

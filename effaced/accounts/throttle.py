@@ -17,11 +17,11 @@ from datetime import timedelta
 from sqlalchemy import ColumnElement, delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.officers import normalise_email
 from effaced.accounts.tables import SignInCounter
-from effaced.crypto import Keyring
-from effaced.sql import insert_missing
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.sql import insert_missing
 
 WINDOW = timedelta(minutes=15)
 MOST_PER_CALLER = 5

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from werkzeug.datastructures import MultiDict
 
+from effaced.core.errors import NotFound, Problem, Refused
+from effaced.core.paging import PAGE
 from effaced.deadletters.context import as_uuid
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.rules import OPEN
 from effaced.deadletters.sla import Sla
-from effaced.errors import NotFound, Problem, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus
-from effaced.paging import PAGE
 
 E = TypeVar("E", bound=StrEnum)
 Arguments = MultiDict[str, str]

@@ -11,9 +11,9 @@ from effaced.accounts.api_keys import authenticate, note_use, use_is_due
 from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
 from effaced.api.problems import FORBIDDEN, UNAUTHENTICATED, ApiProblem
-from effaced.db import Database
-from effaced.errors import Problem
-from effaced.log import get_logger
+from effaced.core.db import Database
+from effaced.core.errors import Problem
+from effaced.core.log import get_logger
 from effaced.retries.policy import OPERATORS_ONLY
 
 _log = get_logger(__name__)

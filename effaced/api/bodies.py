@@ -22,7 +22,7 @@ from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from effaced.api.problems import MALFORMED, TOO_LARGE, ApiProblem
 from effaced.audit.notes import LONGEST
-from effaced.errors import Problem, Refused
+from effaced.core.errors import Problem, Refused
 from effaced.model import CorrectionValue
 
 B = TypeVar("B", bound="Body")

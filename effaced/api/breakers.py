@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from flask import Blueprint, Response, jsonify, request
 from pydantic import Field, StringConstraints
 
-from effaced import clock
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.api.arguments import limit_of, number_of, only
@@ -21,6 +20,7 @@ from effaced.breakers.model import BreakerRole
 from effaced.breakers.observe import WINDOW_S
 from effaced.breakers.telemetry import DAY_S, LONGEST_S, SHORTEST_S, resolvers_of, summary
 from effaced.breakers.view import find_name, look, told_move
+from effaced.core import clock
 from effaced.model import PolicyKind
 from effaced.retries.overrides import get
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from effaced.accounts.tables import ApiKey
-from effaced.errors import NotFound
+from effaced.core.errors import NotFound
 from effaced.requests.tables import Request
 from effaced.runtime import Runtime
 

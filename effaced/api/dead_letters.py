@@ -29,10 +29,10 @@ from effaced.deadletters.plain import plain_letter, plain_note
 from effaced.deadletters.purge import count_purgeable, purge
 from effaced.deadletters.read import letter, list_dead_letters
 from effaced.model import DeadLetterStatus
-from effaced.requests.letter_stats import letter_stats
-from effaced.requests.redrive import redrive
-from effaced.requests.redrive_view import plain_result
-from effaced.requests.subject_changed import cancel_for_changed_subject, confirm_subject
+from effaced.triage.redrive_read import plain_result
+from effaced.triage.retry import redrive
+from effaced.triage.stats import letter_stats
+from effaced.triage.subject_changed import cancel_for_changed_subject, confirm_subject
 
 blueprint = Blueprint("dead_letters", __name__)
 

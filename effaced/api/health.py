@@ -11,10 +11,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from effaced.api.current import current_runtime
 from effaced.api.problems import UNAVAILABLE, ApiProblem
-from effaced.errors import EffacedError, Problem, Unavailable
-from effaced.log import get_logger
+from effaced.core.errors import EffacedError, Problem, Unavailable
+from effaced.core.log import get_logger
+from effaced.core.schema_level import require_fitting_schema
 from effaced.runtime import Runtime
-from effaced.schema_level import require_fitting_schema
 
 blueprint = Blueprint("health", __name__)
 _OK = "ok"

@@ -11,10 +11,10 @@ from flask import request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.api.problems import KEY_REUSED, ApiProblem
-from effaced.crypto import Keyring
-from effaced.errors import Problem, Refused
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Problem, Refused
 from effaced.requests.tables import IdempotentAnswer
 
 HEADER = "Idempotency-Key"

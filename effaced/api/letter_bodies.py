@@ -12,7 +12,7 @@ from werkzeug.datastructures import MultiDict
 from effaced.api.bodies import Body
 from effaced.audit.notes import LONGEST
 from effaced.deadletters.context import as_uuid
-from effaced.requests.redrive_set import FASTEST, PER_SECOND
+from effaced.triage.redrive import FASTEST, PER_SECOND
 
 Typed = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
 Days = Annotated[int, Field(ge=0, le=36_500)]

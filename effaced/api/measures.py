@@ -10,10 +10,10 @@ from prometheus_client.metrics_core import Metric
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers.admission import effective_state
 from effaced.breakers.model import BreakerState, StoreUnavailable
 from effaced.breakers.telemetry import names_of_all
+from effaced.core import clock
 from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, DeadLetterDomain, OutboxStatus

@@ -11,10 +11,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from effaced import clock
 from effaced.api.current import current_runtime
 from effaced.api.measures import MEASURES
 from effaced.api.problems import NOT_FOUND, UNAUTHENTICATED, ApiProblem
+from effaced.core import clock
 from effaced.runtime import Runtime
 
 blueprint = Blueprint("metrics", __name__)

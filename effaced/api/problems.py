@@ -12,8 +12,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, default_exceptions
 from werkzeug.exceptions import NotFound as NoSuchPath
 
-from effaced.errors import ConfigurationError, Conflict, EffacedError, NotFound, Problem, Refused, Unavailable
-from effaced.log import get_logger
+from effaced.core.errors import (
+    ConfigurationError,
+    Conflict,
+    EffacedError,
+    NotFound,
+    Problem,
+    Refused,
+    Unavailable,
+)
+from effaced.core.log import get_logger
 
 TYPE = "urn:effaced:problem:"
 _RETRY_AFTER = {"Retry-After": "10"}

@@ -10,11 +10,11 @@ from effaced.api.auth import require_key
 from effaced.api.bodies import read_body
 from effaced.api.current import current_runtime
 from effaced.api.letter_bodies import RedriveBody
+from effaced.core.errors import Problem, Refused
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.sla import Sla
-from effaced.errors import Problem, Refused
-from effaced.requests.redrive_set import cancel_redrive, start_redrive
-from effaced.requests.redrive_view import (
+from effaced.triage.redrive import cancel_redrive, start_redrive
+from effaced.triage.redrive_read import (
     list_redrives,
     plain_redrive,
     plain_result,

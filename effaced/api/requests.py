@@ -17,8 +17,8 @@ from effaced.api.current import current_runtime, find_request
 from effaced.api.idempotency import Answer, Call, key_of_call
 from effaced.api.told import trail_told
 from effaced.audit.export import Format, export
-from effaced.errors import Conflict, Problem, Refused
-from effaced.log import get_logger
+from effaced.core.errors import Conflict, Problem, Refused
+from effaced.core.log import get_logger
 from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.requests.intake import receive
 from effaced.runtime import Runtime

@@ -8,14 +8,15 @@ from typing import Any
 from flask import Blueprint, Response, jsonify, request
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
 from effaced.api.auth import require_key, require_operator_for
 from effaced.api.bodies import PolicyBody, read_body
 from effaced.api.current import current_runtime, find_request
 from effaced.audit.notes import NoteRef, write_note
-from effaced.errors import Conflict, NotFound, Problem, Refused
+from effaced.core import clock
+from effaced.core.errors import Conflict, NotFound, Problem, Refused
+from effaced.core.strict import suggest
 from effaced.model import PolicyKind, PolicyScope
 from effaced.requests.tables import Request
 from effaced.retries.count import known_resolvers
@@ -24,7 +25,6 @@ from effaced.retries.overrides import ALL, Override, Target, get, put, put_as_se
 from effaced.retries.policy import check_changes
 from effaced.runtime import Runtime
 from effaced.saga.rules import RuleBook
-from effaced.strict import suggest
 
 blueprint = Blueprint("retries", __name__)
 of_requests = Blueprint("request_retries", __name__)

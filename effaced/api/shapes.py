@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.api.told import original_of, trail_told
 from effaced.audit.read import last_events
+from effaced.core import clock
 from effaced.model import Evidence, OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation

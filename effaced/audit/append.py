@@ -9,11 +9,11 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
 from effaced.audit.events import TYPES, Event
 from effaced.audit.tables import AuditEvent
+from effaced.core import dbtime
+from effaced.core.sql import insert_rows
 from effaced.model import SubjectKey
-from effaced.sql import insert_rows
 
 SYSTEM = "system"
 

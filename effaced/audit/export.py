@@ -18,8 +18,8 @@ from effaced.audit.events import TYPES, AuditExported
 from effaced.audit.read import AuditFilter, conditions
 from effaced.audit.spool import Spool
 from effaced.audit.tables import AuditEvent
-from effaced.db import Database
-from effaced.errors import Problem, Refused
+from effaced.core.db import Database
+from effaced.core.errors import Problem, Refused
 
 COLUMNS = ("id", "at", "type", "actor", "request_id", "entry_id", "subject_key_id", "subject_hmac", "payload")
 _SELECTED = [getattr(AuditEvent, name) for name in COLUMNS]

@@ -9,12 +9,12 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import NoteForgotten
 from effaced.audit.tables import Note
-from effaced.crypto import Keyring
-from effaced.errors import NotFound, Problem, Refused
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import NotFound, Problem, Refused
 from effaced.model import new_id
 
 LONGEST = 2_000

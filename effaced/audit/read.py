@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.events import RequestRepeated
 from effaced.audit.tables import AuditEvent
-from effaced.paging import PAGE, Page, beyond, cut, decode
+from effaced.core.paging import PAGE, Page, beyond, cut, decode
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import BoundedSemaphore
 
-from effaced.errors import Unavailable
-from effaced.log import get_logger
+from effaced.core.errors import Unavailable
+from effaced.core.log import get_logger
 
 AT_ONCE = 3
 """How many a process has at the same time. Each occupies a thread and disk space until it was read."""

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, Integer, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import APPEND_ONLY, Base, Json, UtcDateTime
+from effaced.core.db import APPEND_ONLY, Base, Json, UtcDateTime
 
 
 class AuditEvent(Base):

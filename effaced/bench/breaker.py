@@ -10,7 +10,6 @@ from typing import Any
 
 from redis import Redis
 
-from effaced import clock
 from effaced.bench.ground import Progress, prepare
 from effaced.bench.report import Report, ratio
 from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository
@@ -19,9 +18,10 @@ from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
 from effaced.breakers.stores import layered_store
-from effaced.db import Database
-from effaced.errors import ConfigurationError
-from effaced.servers import valkey_server
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError
+from effaced.core.servers import valkey_server
 
 RESOLVER = "crm"
 # A store that is asked over a wire does so much less in the same time.

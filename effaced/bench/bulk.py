@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy import event, text
 
-from effaced import clock
 from effaced.bench.ground import Ground, Progress, prepare
 from effaced.bench.report import Report, ratio
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.errors import Unavailable
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 from effaced.model import RequestKind
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive

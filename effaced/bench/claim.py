@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from effaced import clock
 from effaced.bench.fill import fill, fill_crowd
 from effaced.bench.floor import claim_raw
 from effaced.bench.ground import BATCH, RESOLVER, Ground, Progress, prepare
 from effaced.bench.report import Report, quantiles, ratio
+from effaced.core import clock
 from effaced.outbox.claim import claim
 from effaced.retries.policy import BackoffPolicy
 

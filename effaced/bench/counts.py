@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from effaced import clock
 from effaced.bench.fill import fill_crowd
 from effaced.bench.floor import count_raw
 from effaced.bench.ground import RESOLVER, Progress, prepare
 from effaced.bench.report import Report, quantiles, ratio
+from effaced.core import clock
 from effaced.saga.facade import Outbox
 
 

@@ -9,15 +9,15 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from effaced import clock
 from effaced.bench.erase_floor import erase_raw
 from effaced.bench.ground import Ground, Progress, prepare
 from effaced.bench.relay import relayed
 from effaced.bench.report import Report, quantiles, ratio
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.db import Database
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import Unavailable
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 from effaced.model import RequestKind
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive

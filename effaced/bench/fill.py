@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from effaced import clock
 from effaced.bench.floor import Raw
-from effaced.crypto import Keyring
+from effaced.core import clock
+from effaced.core.crypto import Keyring
 from effaced.model import SubjectKey, new_id
 
 PER_REQUEST = 4

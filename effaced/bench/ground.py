@@ -11,10 +11,10 @@ from sqlalchemy import exists, literal, select, table, text
 
 from effaced import migrate
 from effaced.bench.floor import Raw, connect_raw
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database, parse_url
-from effaced.errors import ConfigurationError
-from effaced.servers import postgres_server
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database, parse_url
+from effaced.core.errors import ConfigurationError
+from effaced.core.servers import postgres_server
 
 RESOLVER = "noop"
 BATCH = 200

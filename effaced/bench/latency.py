@@ -16,16 +16,17 @@ from uuid import UUID
 
 from sqlalchemy import select, text
 
-from effaced import clock, doorbell
+from effaced import doorbell
 from effaced.bench.ground import RESOLVER, Ground, Progress, prepare
 from effaced.bench.latency_floor import job_starts, notifications
 from effaced.bench.report import Report, quantiles, ratio
-from effaced.config import PREFIX, Settings
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.config import PREFIX, Settings
+from effaced.core.errors import Unavailable
+from effaced.core.servers import valkey_server
 from effaced.model import OutboxStatus, SubjectRef, new_id
 from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.tables import outbox
-from effaced.servers import valkey_server
 from effaced.worker.bell import RqBell
 
 _MAP = """

@@ -17,9 +17,9 @@ from rq import Queue, Worker
 from rq.serializers import JSONSerializer
 from sqlalchemy import URL
 
-from effaced import clock
 from effaced.bench.floor import connect_raw
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.errors import Unavailable
 from effaced.worker.bell import connect
 
 _QUEUE = "effaced-bench"

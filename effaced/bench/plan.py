@@ -10,16 +10,16 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from effaced import clock
 from effaced.bench.ground import Ground, Progress, prepare
 from effaced.bench.plan_company import PlanCompany
 from effaced.bench.report import Report, quantiles, ratio
-from effaced.datamap.check import check
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_for
-from effaced.datamap.read_schema import read_schema
-from effaced.datamap.schema import LiveSchema
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.errors import Unavailable
+from effaced.datamap.check.data_map import check
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_for
+from effaced.datamap.schema.read import read_schema
+from effaced.datamap.schema.tables import LiveSchema
 
 
 def bench_plan(*, tables: int, simple: bool, rounds: int, url: str | None, progress: Progress) -> Report:

@@ -10,14 +10,14 @@ from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 from threading import BrokenBarrierError
 
-from effaced import clock
 from effaced.bench.floor import connect_raw, drain_raw
 from effaced.bench.ground import BATCH, RESOLVER
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.crypto import Keyring
-from effaced.db import Database, parse_url
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database, parse_url
+from effaced.core.errors import Unavailable
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.protocols import Limits

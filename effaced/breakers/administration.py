@@ -10,7 +10,7 @@ from effaced.breakers import machine
 from effaced.breakers.change import Change, Rows, stamp
 from effaced.breakers.kept import Kept, stepped
 from effaced.breakers.model import BreakerRole, BreakerState, CircuitBreakerStateData, Slot
-from effaced.errors import Problem, Refused
+from effaced.core.errors import Problem, Refused
 
 PIN_MINUTES = 90
 _CODE = re.compile(r"[A-Za-z0-9_.:\-]{0,64}")

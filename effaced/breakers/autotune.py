@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.notes import NoteRef
 from effaced.breakers.advisor import HostAdvice, Suggestion
 from effaced.breakers.model import split_name
 from effaced.breakers.observe import BreakerAdvisor
 from effaced.breakers.policy import BreakerPolicies
-from effaced.errors import ConfigurationError, Conflict, Refused
+from effaced.core import clock
+from effaced.core.errors import ConfigurationError, Conflict, Refused
 from effaced.model import PolicyKind, PolicyScope
 from effaced.retries.overrides import Check, Override, Target, check_rate, get, put
 from effaced.retries.overrides import undo as undo_override

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from effaced import clock
 from effaced.breakers.change import Change, Rows, stamp
 from effaced.breakers.model import host_name, resolver_name, split_name
 from effaced.breakers.repository import CircuitBreakerStateRepository
+from effaced.core import clock
 
 
 class CooldownStore:

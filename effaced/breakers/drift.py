@@ -14,9 +14,9 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any, ClassVar
 
-from effaced import clock
 from effaced.breakers.model import RESTRICTION, BreakerState
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 _HISTORY = 1_000

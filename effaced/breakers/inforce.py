@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from effaced import clock
 from effaced.breakers.model import BreakerRole
 from effaced.breakers.policy import BreakerPolicies, BreakerPolicy, merge
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 _ASK_EVERY_S = 5.0

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import TypeVar
 
-from effaced import clock
 from effaced.breakers import machine
 from effaced.breakers.change import Change, Changing, Rows, stamp
 from effaced.breakers.model import CircuitBreakerStateData, Transition
+from effaced.core import clock
 
 T = TypeVar("T")
 

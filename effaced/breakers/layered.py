@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from effaced import clock, dbtime
 from effaced.breakers import transitions
 from effaced.breakers.change import Change, Changing, Rows, new_rows, to_write
 from effaced.breakers.drift import DriftReconciler, get_drift_reconciler
@@ -26,6 +25,7 @@ from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository, Keep,
 from effaced.breakers.model import BreakerEvent, BreakerState, CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.shadow import ShadowLogger, get_shadow_logger
+from effaced.core import clock, dbtime
 
 T = TypeVar("T")
 # What L2 did not take: the row before, after, and why.

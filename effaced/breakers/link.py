@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from threading import RLock
 
-from effaced import clock
 from effaced.breakers.model import StoreUnavailable
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from effaced.breakers.model import BreakerRole, Transition
 from effaced.breakers.outcomes import Outcome, OutcomeKind
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 

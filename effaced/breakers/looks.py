@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from effaced import clock
 from effaced.breakers import admission as rules
 from effaced.breakers.change import new_rows
 from effaced.breakers.ground import Admission, Ground, names_of
@@ -17,6 +16,7 @@ from effaced.breakers.model import (
     CircuitBreakerStateData,
     StoreUnavailable,
 )
+from effaced.core import clock
 
 STORE_AGAIN = timedelta(seconds=5)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from effaced import clock
 from effaced.breakers import machine
 from effaced.breakers.change import Change, Rows, stamp
 from effaced.breakers.drift import DriftReconciler, DriftReconciliationResult, judge
@@ -14,6 +13,7 @@ from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository, Keep,
 from effaced.breakers.model import RESTRICTION, CircuitBreakerStateData, Transition
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.shadow import ShadowLogger
+from effaced.core import clock
 
 Remembered = Callable[[Collection[str] | None], dict[str, CircuitBreakerStateData]]
 

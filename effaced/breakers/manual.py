@@ -16,7 +16,7 @@ from effaced.breakers.change import Change, Rows, stamp
 from effaced.breakers.ground import Ground
 from effaced.breakers.model import HOST, RESOLVER, BreakerState, Transition
 from effaced.breakers.repository import CircuitBreakerStateRepository
-from effaced.errors import Problem, Refused
+from effaced.core.errors import Problem, Refused
 
 LONGEST = timedelta(days=30)
 _UNTOLD = "effaced_breaker_moves"

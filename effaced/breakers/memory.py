@@ -10,7 +10,7 @@ from effaced.audit.append import Record
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.model import CircuitBreakerStateData, Transition
 from effaced.breakers.repository import CircuitBreakerStateRepository
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 
 T = TypeVar("T")
 Keep = Callable[[Sequence[Transition], Sequence[Record]], None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from effaced.errors import EffacedError, Unavailable
+from effaced.core.errors import EffacedError, Unavailable
 
 RESOLVER = "resolver"
 HOST = "host"

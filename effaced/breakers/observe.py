@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers import transitions
 from effaced.breakers.advisor import FEWEST_CALLS, TOO_MANY_SHARE, HostAdvice, HostMetrics, advise
 from effaced.breakers.model import RESOLVER, BreakerEvent, BreakerState, Transition, split_name
@@ -25,6 +24,7 @@ from effaced.breakers.telemetry import (
     resolvers_of,
     trials_ended,
 )
+from effaced.core import clock
 from effaced.model import PolicyKind, PolicyScope
 from effaced.retries.overrides import ALL
 from effaced.retries.tables import attempts

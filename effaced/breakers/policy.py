@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from effaced.breakers.model import HOST, RESOLVER, BreakerRole, host_name, resolver_name, split_name
-from effaced.errors import ConfigurationError, Problem
-from effaced.strict import Strict, validate
+from effaced.core.errors import ConfigurationError, Problem
+from effaced.core.strict import Strict, validate
 
 Tree = Mapping[str, Any]
 DEFAULTS, HOSTS, RESOLVERS, ROLES = "defaults", "hosts", "resolvers", "roles"

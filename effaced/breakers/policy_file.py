@@ -19,9 +19,9 @@ from effaced.breakers.policy import (
     BreakerPolicy,
     merge,
 )
-from effaced.errors import ConfigurationError, Problem
-from effaced.strict import suggest
-from effaced.yamlfile import Place, YamlFile, read_yaml
+from effaced.core.errors import ConfigurationError, Problem
+from effaced.core.strict import suggest
+from effaced.core.yaml_file import Place, YamlFile, read_yaml
 
 _TOP = ("version", DEFAULTS, HOSTS, RESOLVERS)
 ENVIRONMENT = "EFFACED_BREAKER_OVERRIDES"

@@ -12,15 +12,15 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.codec import Unreadable, as_text, from_text
 from effaced.breakers.memory import Keep, told
 from effaced.breakers.model import CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.repository import CircuitBreakerStateRepository
-from effaced.errors import Conflict
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.errors import Conflict
+from effaced.core.log import get_logger
 
 T = TypeVar("T")
 # In braces: on a cluster all breakers live in one slot, so that two can be changed together.

@@ -12,7 +12,6 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers import admission as rules
 from effaced.breakers.admission import Hold, Verdict
 from effaced.breakers.change import Change, Rows, stamp
@@ -28,7 +27,8 @@ from effaced.breakers.model import (
     Transition,
 )
 from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, classify
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.log import get_logger
 from effaced.model import FailureKind
 
 __all__ = ["Admission", "BreakerRegistry", "Look", "Outcome", "Permit"]

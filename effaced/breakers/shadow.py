@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Protocol
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 MAX_ENTRIES = 1_000

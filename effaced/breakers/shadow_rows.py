@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers.shadow import L2SyncFailureRecord
 from effaced.breakers.tables import shadow
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.db import Database
 
 
 class SQLShadowKeeper:

@@ -11,15 +11,15 @@ from sqlalchemy import Executable, bindparam, delete, insert, select, update
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import dbtime
 from effaced.breakers import transitions
 from effaced.breakers.change import Changing, new_rows, to_write
 from effaced.breakers.codec import NAMES, as_columns, from_columns
 from effaced.breakers.model import BreakerState, CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.tables import breakers
-from effaced.db import Database, is_postgres
-from effaced.waits import restart
+from effaced.core import dbtime
+from effaced.core.db import Database, is_postgres
+from effaced.core.waits import restart
 
 T = TypeVar("T")
 _COLUMNS = [breakers.c[name] for name in NAMES]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from effaced.audit.notes import write_note
 from effaced.breakers.model import Transition
 from effaced.breakers.registry import BreakerRegistry
-from effaced.crypto import Keyring
+from effaced.core.crypto import Keyring
 from effaced.doorbell import ring_after_commit
 
 

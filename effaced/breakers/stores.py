@@ -8,7 +8,6 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from effaced import dbtime
 from effaced.audit.append import Record
 from effaced.breakers import transitions
 from effaced.breakers.drift import DriftReconciler
@@ -19,8 +18,9 @@ from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.shadow import ShadowLogger
 from effaced.breakers.shadow_rows import SQLShadowKeeper
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.db import Database
-from effaced.errors import ConfigurationError
+from effaced.core import dbtime
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError
 
 _SECONDS = 2.0
 

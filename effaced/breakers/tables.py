@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Double, Index, Integer, String, Table, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from effaced.breakers.model import BreakerState
-from effaced.db import Base, Json, UtcDateTime, Word
+from effaced.core.db import Base, Json, UtcDateTime, Word
 
 _UNSYNCED = text("synced_at IS NULL")
 

@@ -16,7 +16,6 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers import transitions
 from effaced.breakers.model import (
     HOST,
@@ -27,7 +26,8 @@ from effaced.breakers.model import (
     resolver_name,
     split_name,
 )
-from effaced.errors import Problem, Refused
+from effaced.core import clock
+from effaced.core.errors import Problem, Refused
 from effaced.model import AttemptOutcome
 from effaced.retries.tables import attempts
 

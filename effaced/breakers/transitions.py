@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from sqlalchemy import Select, and_, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.breakers.model import RESOLVER, BreakerState, CircuitBreakerStateData, Transition
 from effaced.breakers.tables import BreakerTransition, transitions
-from effaced.paging import PAGE, Page, beyond, cut, decode
-from effaced.sql import insert_rows
+from effaced.core import clock
+from effaced.core.paging import PAGE, Page, beyond, cut, decode
+from effaced.core.sql import insert_rows
 
 _WAIT_S = 60.0
 _FIELDS = tuple(Transition.__dataclass_fields__)

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.notes import read_notes
 from effaced.breakers.admission import blocked, effective_state
 from effaced.breakers.change import new_row
@@ -26,9 +25,10 @@ from effaced.breakers.model import (
 )
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.telemetry import Called, names_of_all, resolvers_of
-from effaced.crypto import Keyring
-from effaced.errors import NotFound
-from effaced.strict import suggest
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import NotFound
+from effaced.core.strict import suggest
 
 
 @dataclass(frozen=True, slots=True)

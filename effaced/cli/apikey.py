@@ -13,9 +13,9 @@ from effaced.accounts.api_keys import create_api_key, find_api_key, list_api_key
 from effaced.accounts.scopes import DEFAULT, Scope
 from effaced.accounts.tables import ApiKey
 from effaced.cli.groups import Group
-from effaced.config import Settings
-from effaced.errors import NotFound
-from effaced.schema_level import open_database
+from effaced.core.config import Settings
+from effaced.core.errors import NotFound
+from effaced.core.schema_level import open_database
 
 _ACTOR = "cli"
 

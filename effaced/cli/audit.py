@@ -12,8 +12,8 @@ from effaced.audit.export import Format, export
 from effaced.audit.notes import forget_note
 from effaced.audit.read import AuditFilter
 from effaced.cli.groups import Group
-from effaced.config import Settings
-from effaced.schema_level import open_database
+from effaced.core.config import Settings
+from effaced.core.schema_level import open_database
 
 
 @click.group(cls=Group)

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from effaced import log
 from effaced.bench.breaker import bench_breaker
 from effaced.bench.bulk import bench_bulk
 from effaced.bench.claim import bench_claim
@@ -18,6 +17,7 @@ from effaced.bench.latency import bench_latency
 from effaced.bench.plan import bench_plan
 from effaced.bench.report import Report
 from effaced.cli.groups import Group
+from effaced.core import log
 
 _TERMINAL = click.option(
     "--terminal",

@@ -9,13 +9,13 @@ import click
 from sqlalchemy import Connection
 
 from effaced.cli.groups import Group
-from effaced.config import Settings
-from effaced.database_roles import Roles, existing_roles, require_granted, role_statements
-from effaced.datamap.load import load_map
-from effaced.datamap.read_schema import read_schema
-from effaced.datamap.rights import grant_statements
-from effaced.db import Database, is_postgres
-from effaced.errors import Refused
+from effaced.core.config import Settings
+from effaced.core.database_roles import Roles, existing_roles, require_granted, role_statements
+from effaced.core.db import Database, is_postgres
+from effaced.core.errors import Refused
+from effaced.datamap.compile.rights import grant_statements
+from effaced.datamap.load.file import load_map
+from effaced.datamap.schema.read import read_schema
 from effaced.migrate import load_tables
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from effaced import clock, log
 from effaced.breakers.model import BreakerState, Transition
 from effaced.cli.groups import Group
-from effaced.config import load_settings
+from effaced.core import clock, log
+from effaced.core.config import load_settings
+from effaced.core.errors import Unavailable
 from effaced.demo.outage import Outage, Sight
 from effaced.demo.running import Running, find_running
-from effaced.errors import Unavailable
 from effaced.runtime import Runtime
 
 # People keep asking while the vendor is down: some at once, one more every few seconds.

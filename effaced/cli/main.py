@@ -8,8 +8,8 @@ import sys
 import click
 
 from effaced.cli.groups import LazyGroup
-from effaced.errors import ConfigurationError, EffacedError
-from effaced.private import keep_files_private
+from effaced.core.errors import ConfigurationError, EffacedError
+from effaced.core.private_files import keep_files_private
 
 COMMANDS = {
     "up": ("up", "Run web, worker and scheduler on this machine, with a private Valkey."),
@@ -24,19 +24,22 @@ COMMANDS = {
     "database": ("database", "The PostgreSQL roles that effaced's processes connect as."),
     "keys": ("migrate", "Keys that seal and recognise personal data."),
     "datamap": (
-        "datamap",
+        "datamap.group",
         "The data map: which table holds what about whom, and what an erasure does to it.",
     ),
     "retention": (
         "retention",
         "What erasures have left under `retain`: until when, why, and erasing it when that has ended.",
     ),
-    "resolver": ("resolver", "The external systems of resolvers.yaml."),
+    "resolver": ("resolver.group", "The external systems of resolvers.yaml."),
     "deadletter": (
-        "deadletter",
+        "deadletter.group",
         "What failed for good and waits for a person: calls, read-backs, executions, messages.",
     ),
-    "breaker": ("breaker", "How breakers stand, and what is suggested for them; hold one open or closed."),
+    "breaker": (
+        "breaker.group",
+        "How breakers stand, and what is suggested for them; hold one open or closed.",
+    ),
     "notify": ("notify", "Who is told when something needs a person, and whether it arrives."),
     "retries": ("retries", "Tries at external calls: what they came to, and when they are repeated."),
     "officer": ("officer", "The people who work in the console."),
@@ -66,9 +69,9 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand in _WITHOUT_SETTINGS or {"-h", "--help"} & set(sys.argv):
         return
-    from effaced import log
-    from effaced.config import is_set, load_settings, unknown_variables
-    from effaced.crypto import new_key
+    from effaced.core import log
+    from effaced.core.config import is_set, load_settings, unknown_variables
+    from effaced.core.crypto import new_key
 
     for warning in unknown_variables(dict(os.environ)):
         click.echo(f"Warning: {warning}", err=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from effaced import crypto
 from effaced import migrate as migrations
 from effaced.cli.groups import Group
-from effaced.config import Settings
+from effaced.core import crypto
+from effaced.core.config import Settings
 
 
 @click.command()

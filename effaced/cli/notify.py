@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from effaced import clock
 from effaced.cli.groups import Group
-from effaced.config import Settings
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.schema_level import open_database
 from effaced.model import DeliveryStatus, NoticeType, new_id
 from effaced.notify.config import Targets
 from effaced.notify.deliver import attempt
 from effaced.notify.read import DeliveryLine, last_deliveries, waiting_counts
 from effaced.notify.target import TEST, Outgoing
 from effaced.runtime import Runtime
-from effaced.schema_level import open_database
 
 _NOBODY = "EFFACED_NOTIFY is not set: nobody is told of anything."
 _COLOURS = {

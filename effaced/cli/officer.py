@@ -21,10 +21,10 @@ from effaced.accounts.officers import (
 from effaced.accounts.tables import Officer
 from effaced.accounts.throttle import forget_tries
 from effaced.cli.groups import Group
-from effaced.config import Settings
-from effaced.errors import NotFound
+from effaced.core.config import Settings
+from effaced.core.errors import NotFound
+from effaced.core.schema_level import open_database
 from effaced.model import Role
-from effaced.schema_level import open_database
 
 _ACTOR = "cli"
 _password_from_stdin = click.option(

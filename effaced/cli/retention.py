@@ -14,12 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from effaced.cli.groups import Group
-from effaced.config import Settings
-from effaced.errors import NotFound
+from effaced.core.config import Settings
+from effaced.core.errors import NotFound
 from effaced.requests.read import find_by_ref, refs_of
 from effaced.requests.retention import Standing
-from effaced.requests.retention_run import Result, all_due, count_due_requests
-from effaced.requests.retention_view import (
+from effaced.retention.read import (
     RetentionLine,
     count_due,
     count_kept,
@@ -27,6 +26,7 @@ from effaced.requests.retention_view import (
     list_kept,
     plain_retention,
 )
+from effaced.retention.run import Result, all_due, count_due_requests
 from effaced.runtime import Runtime
 
 _ACTOR = "cli"

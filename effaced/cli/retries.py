@@ -15,9 +15,11 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.notes import write_note
 from effaced.cli.groups import Group
-from effaced.config import Settings
-from effaced.db import Database
-from effaced.errors import NotFound
+from effaced.core.config import Settings
+from effaced.core.db import Database
+from effaced.core.errors import NotFound
+from effaced.core.schema_level import open_database
+from effaced.core.strict import suggest
 from effaced.model import PolicyKind, PolicyScope
 from effaced.resolvers.load import load_registry
 from effaced.retries.count import known_resolvers
@@ -29,8 +31,6 @@ from effaced.retries.overrides import undo as undo_change
 from effaced.retries.policy import RETRYABLE, BackoffStrategy, RetryPolicy, check_changes
 from effaced.runtime import Runtime
 from effaced.saga.rules import RuleBook
-from effaced.schema_level import open_database
-from effaced.strict import suggest
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ACTOR = "cli"

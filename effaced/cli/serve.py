@@ -7,11 +7,11 @@ import socket
 
 import click
 
-from effaced.config import Settings
-from effaced.log import get_logger
+from effaced.core.config import Settings
+from effaced.core.log import get_logger
+from effaced.core.ports import address_of, listen
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.flow import ALL, pauses
-from effaced.ports import address_of, listen
 from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
 from effaced.worker.process import install_bell, require_bell, work
@@ -32,7 +32,7 @@ _log = get_logger(__name__)
 def web(settings: Settings, host: str, port: int, inherited: int | None, workers: int, threads: int) -> None:
     """Serve the API and the console (gunicorn)."""
     from effaced.app import create_app
-    from effaced.cli.gunicorn import serve
+    from effaced.cli.web.gunicorn import serve
 
     # Refuse to start here, with a sentence, rather than in every worker with a traceback.
     listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)

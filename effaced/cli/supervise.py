@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from effaced import clock
-from effaced.log import get_logger
-from effaced.private import private_file
+from effaced.core import clock
+from effaced.core.log import get_logger
+from effaced.core.private_files import private_file
 
 _log = get_logger(__name__)
 _GRACE = 25.0

@@ -14,20 +14,21 @@ from socket import socket
 import click
 import httpx
 
-from effaced import demo, log
+from effaced import demo
 from effaced import migrate as migrations
 from effaced.cli.supervise import Child, Supervisor
-from effaced.config import Settings, is_set, load_settings
-from effaced.crypto import new_key
+from effaced.core import log
+from effaced.core.config import Settings, is_set, load_settings
+from effaced.core.crypto import new_key
+from effaced.core.errors import Unavailable
+from effaced.core.ports import LOOPBACK, address_of, listen
+from effaced.core.private_files import private_file, private_folder, write_private
+from effaced.core.servers import Valkey
 from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
 from effaced.demo.running import tell_running
 from effaced.demo.vendors import DEMO_TOKEN, VENDORS
 from effaced.demo.vendors.server import EVERY_VENDOR
-from effaced.errors import Unavailable
-from effaced.ports import LOOPBACK, address_of, listen
-from effaced.private import private_file, private_folder, write_private
 from effaced.runtime import Runtime
-from effaced.servers import Valkey
 
 _DEMO = Path(demo.__file__).parent
 _START_SECONDS = 120.0

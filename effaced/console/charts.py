@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from math import ceil, log10
 
-from effaced.console.health import Health
-from effaced.days import Day
+from effaced.console.resolver.health import Health
+from effaced.core.days import Day
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from uuid import UUID
 from flask import current_app
 from flask_login import current_user
 
-from effaced import clock
+from effaced.core import clock
 from effaced.model import Role
-from effaced.requests.systems import done_by_hand
 from effaced.runtime import Runtime
+from effaced.triage.systems import done_by_hand
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException
 
 from effaced.console.htmx import wants_fragment
-from effaced.errors import ConfigurationError, Conflict, EffacedError, NotFound, Refused, Unavailable
-from effaced.log import get_logger
+from effaced.core.errors import ConfigurationError, Conflict, EffacedError, NotFound, Refused, Unavailable
+from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from flask import Flask, request
 
-from effaced import clock
 from effaced.console import times
 from effaced.console.current import runtime
 from effaced.console.theme import chosen_theme
 from effaced.console.words import advice, badge, label, move
+from effaced.core import clock
+from effaced.core.paging import COUNT_CAP
 from effaced.model import Role
-from effaced.paging import COUNT_CAP
 
 # htmx would keep page HTML, with people's data, in the browser's storage, and would evaluate attributes.
 HTMX_CONFIG = {

@@ -17,10 +17,10 @@ from flask_login import LoginManager, current_user
 from flask_wtf import CSRFProtect
 from werkzeug.wrappers import Response
 
-from effaced import clock
 from effaced.accounts.officers import get_officer
 from effaced.console.current import SignedIn, me, runtime
 from effaced.console.htmx import go_to
+from effaced.core import clock
 
 V = TypeVar("V", bound=Callable[..., Any])
 SIGNED_IN_AT = "signed_in_at"

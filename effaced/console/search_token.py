@@ -8,9 +8,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from effaced import clock
-from effaced.crypto import Keyring
-from effaced.errors import Refused, Unavailable
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Refused, Unavailable
 
 MOST = 75  # more would make a longer URL than the console takes
 VALID = timedelta(hours=12)

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response
 from effaced.console.current import runtime
 from effaced.console.guard import local_path, public
 from effaced.console.htmx import go_to
-from effaced.errors import Problem, Refused
+from effaced.core.errors import Problem, Refused
 
 THEMES = ("system", "light", "dark")
 COOKIE = "effaced_theme"

@@ -11,7 +11,7 @@ from uuid import UUID
 from flask import request
 from sqlalchemy.orm import Session
 
-from effaced.errors import Problem, Refused
+from effaced.core.errors import Problem, Refused
 from effaced.requests.read import find_by_ref
 
 E = TypeVar("E", bound=StrEnum)

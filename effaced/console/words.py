@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from effaced.breakers.model import BreakerState
-from effaced.datamap.model import Action
+from effaced.datamap.model.data_map import Action
 from effaced.model import (
     AttemptOutcome,
     CheckReason,

@@ -15,7 +15,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
+from effaced.core import dbtime
+from effaced.core.sql import among
 from effaced.deadletters.change import Change, change, changed_values, refuse_undone
 from effaced.deadletters.letter import after_failed_try
 from effaced.deadletters.rules import (
@@ -27,7 +28,6 @@ from effaced.deadletters.rules import (
 )
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus
-from effaced.sql import among
 
 
 @dataclass(frozen=True, slots=True)

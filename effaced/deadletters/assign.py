@@ -9,17 +9,17 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.officers import get_officer
 from effaced.audit.append import append_one
 from effaced.audit.events import DeadLetterAssigned, DeadLetterNoted
 from effaced.audit.notes import NoteRef, noted, read_notes, write_note
 from effaced.audit.tables import Note
-from effaced.crypto import Keyring
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Conflict, Problem, Refused
 from effaced.deadletters.change import about, lock
 from effaced.deadletters.rules import SETTLED
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import Conflict, Problem, Refused
 from effaced.model import Role
 
 

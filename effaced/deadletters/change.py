@@ -10,11 +10,13 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import SYSTEM, Record, append
 from effaced.audit.events import DeadLetterDecided
 from effaced.audit.notes import NoteRef, noted, write_note
-from effaced.crypto import Keyring
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Conflict, NotFound, Problem
+from effaced.core.sql import among
 from effaced.deadletters.context import code
 from effaced.deadletters.linked_work import WHY_NOT_CLOSED, work_not_done
 from effaced.deadletters.rules import (
@@ -29,9 +31,7 @@ from effaced.deadletters.rules import (
     reopened,
 )
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import Conflict, NotFound, Problem
 from effaced.model import DeadLetterDomain, DeadLetterStatus, SubjectKey
-from effaced.sql import among
 
 
 @dataclass(frozen=True, slots=True)

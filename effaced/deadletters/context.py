@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from effaced.errors import Problem, Refused
+from effaced.core.errors import Problem, Refused
 from effaced.model import OutboxOperation, OutboxStatus
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced.core import clock
 from effaced.deadletters import sla
 from effaced.deadletters.purge import purgeable
 from effaced.deadletters.rules import ACTIVE, PENDING, domain_of, status_of

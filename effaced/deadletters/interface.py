@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from typing import Any
 
-from effaced.crypto import Keyring
+from effaced.core.crypto import Keyring
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
 from effaced.deadletters.letter import Values, as_data, new_letter
 

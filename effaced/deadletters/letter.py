@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from effaced import clock
-from effaced.crypto import Keyring
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Problem, Refused
 from effaced.deadletters.context import as_uuid, checked, code, no_message, with_failure
 from effaced.deadletters.data import FailedOperationData
 from effaced.deadletters.rules import PENDING, domain_of
-from effaced.errors import Problem, Refused
 from effaced.model import DeadLetterDomain, new_id
 
 Values = dict[str, Any]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Uuid, and_, column, exists, or_, table
 
-from effaced.db import UtcDateTime
+from effaced.core.db import UtcDateTime
 from effaced.deadletters.rules import BY_HAND, SETTLED
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeliveryStatus, OutboxStatus, StepOutcome, Verification

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from effaced import clock
-from effaced.crypto import Keyring
+from effaced.core import clock
+from effaced.core.crypto import Keyring
 from effaced.deadletters import sla
 from effaced.deadletters.change import Change, changed_values
 from effaced.deadletters.context import person

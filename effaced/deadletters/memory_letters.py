@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from effaced import clock
+from effaced.core import clock
+from effaced.core.errors import Conflict
+from effaced.core.log import get_logger
 from effaced.deadletters.change import Change, changed_values
 from effaced.deadletters.context import as_uuid
 from effaced.deadletters.data import FailedOperationData
@@ -28,8 +30,6 @@ from effaced.deadletters.rules import (
     reopened,
     status_of,
 )
-from effaced.errors import Conflict
-from effaced.log import get_logger
 from effaced.model import DeadLetterStatus
 
 _log = get_logger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from effaced import clock
+from effaced.core import clock
 from effaced.deadletters.context import as_uuid, code
 from effaced.deadletters.data import DLQCompressedEntry, DLQCompressedStatus
 from effaced.deadletters.letter import Values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from effaced.clock import text
+from effaced.core.clock import text
 from effaced.deadletters.assign import LetterNote
 from effaced.deadletters.context import FAILURES
 from effaced.deadletters.read import DeadLetterGroup, DeadLetterLine

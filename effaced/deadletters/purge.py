@@ -11,19 +11,19 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, delete, false, func, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
 from effaced.audit.notes import NoteRef, noted
 from effaced.audit.tables import Note
+from effaced.core import clock
+from effaced.core.log import get_logger
+from effaced.core.sql import among
 from effaced.deadletters.change import about
 from effaced.deadletters.linked_work import work_not_done
 from effaced.deadletters.rules import ACTIVE, ARCHIVED, confirmed, evict_choice, not_removable, purge_choice
 from effaced.deadletters.summaries import Group, sum_up
 from effaced.deadletters.tables import DeadLetter
-from effaced.log import get_logger
 from effaced.model import DeadLetterDomain
-from effaced.sql import among
 
 _log = get_logger(__name__)
 _LOT = 1_000

@@ -11,14 +11,14 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced.core import clock
+from effaced.core.errors import NotFound
+from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.deadletters import sla
 from effaced.deadletters.rules import OPEN, UNDONE
 from effaced.deadletters.sla import THRESHOLDS, Sla
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import NotFound
 from effaced.model import DeadLetterDomain, DeadLetterStatus
-from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
-from effaced.db import UtcDateTime, is_postgres
+from effaced.core import clock
+from effaced.core.db import UtcDateTime, is_postgres
+from effaced.core.pipeline import run
+from effaced.core.sql import among_ids, as_ids
 from effaced.deadletters.letter import after_failure
 from effaced.deadletters.recommend import Failure as Failure
 from effaced.deadletters.recommend import History, recommend
@@ -56,8 +58,6 @@ from effaced.notify.notices import (
     VerificationFailed,
 )
 from effaced.notify.write import announce
-from effaced.sql import among_ids, as_ids
-from effaced.together import run
 
 _letters = cast(Table, DeadLetter.__table__)
 

@@ -14,8 +14,9 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SYSTEM
 from effaced.audit.notes import NoteRef, read_notes, write_note
-from effaced.crypto import Keyring
-from effaced.db import Database
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database
+from effaced.core.errors import Conflict
 from effaced.deadletters import acquire, change, find, purge, sla, summaries, tidy
 from effaced.deadletters.change import Change
 from effaced.deadletters.context import as_uuid, person
@@ -33,7 +34,6 @@ from effaced.deadletters.rules import (
     status_of,
 )
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import Conflict
 
 
 class SQLFailedOperationRepository(FailedOperationRepository):

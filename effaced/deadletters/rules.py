@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from effaced.errors import Conflict, Problem, Refused
+from effaced.core.errors import Conflict, Problem, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 
 PENDING, REVIEWING, REPLAYING, RESOLVED, REQUIRES_REVIEW, PERMANENTLY_FAILED, REJECTED, ARCHIVED = (

@@ -12,13 +12,13 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.db import is_postgres
+from effaced.core import clock
+from effaced.core.db import is_postgres
+from effaced.core.errors import Problem
 from effaced.deadletters.context import as_uuid, code
 from effaced.deadletters.data import DLQCompressedEntry, DLQCompressedStatus
 from effaced.deadletters.rules import BadChoice, domain_of
 from effaced.deadletters.tables import DeadLetterSummary
-from effaced.errors import Problem
 from effaced.model import DeadLetterDomain, new_id
 
 _ACTIVE, _STALE, _ARCHIVED = DLQCompressedStatus

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Float, ForeignKey, Index, String, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, Json, UtcDateTime, Word
+from effaced.core.db import Base, Json, UtcDateTime, Word
 from effaced.model import DeadLetterDomain, DeadLetterStatus, RedriveStatus
 
 _ARCHIVED = text("status = 'archived'")

@@ -13,14 +13,14 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, case, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import DeadLettersArchived
+from effaced.core import clock, dbtime
+from effaced.core.sql import among
 from effaced.deadletters.change import Change, change, changed_values
 from effaced.deadletters.linked_work import work_not_done, work_under_way
 from effaced.deadletters.rules import ARCHIVED, PENDING, REJECTED, REPLAYING, REQUIRES_REVIEW, RESOLVED
 from effaced.deadletters.tables import DeadLetter
-from effaced.sql import among
 
 STALE_AFTER = timedelta(minutes=30)
 ARCHIVED_AFTER = timedelta(days=30)

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 from sqlalchemy import Engine, func, insert, select
 from sqlalchemy.orm import Session
 
+from effaced.core.errors import Conflict
 from effaced.demo.people import Invented, invent
 from effaced.demo.tables import customers, metadata
-from effaced.errors import Conflict
 
 Row = dict[str, Any]
 

@@ -15,19 +15,19 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from effaced import clock
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import ApiKey, Officer
+from effaced.core import clock
 from effaced.demo.company import create_company, fill_company
 from effaced.demo.vendors.remote import switch
 from effaced.model import Correction, RequestKind, Role
-from effaced.requests import steer
 from effaced.requests.approve import approve_and_execute
 from effaced.requests.intake import receive
 from effaced.resolvers.check import check_all
 from effaced.resolvers.read_backs import record_check
 from effaced.runtime import Runtime
+from effaced.triage import pause as steer
 
 PEOPLE = 300
 SHOP = "Web shop"

@@ -14,11 +14,11 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.breakers import transitions
 from effaced.breakers.admission import blocked, effective_state
 from effaced.breakers.model import RESTRICTION, BreakerState, Transition, host_name, resolver_name
+from effaced.core import clock
 from effaced.deadletters.tables import DeadLetter
 from effaced.demo.company import demo_people
 from effaced.demo.load import OFFICER, PEOPLE, REASON, SCENES, SHOP

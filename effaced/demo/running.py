@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from effaced.config import PREFIX
-from effaced.errors import Unavailable
-from effaced.private import write_private
+from effaced.core.config import PREFIX
+from effaced.core.errors import Unavailable
+from effaced.core.private_files import write_private
 
 _FILE = "running.json"
 _START = "Start one with `make run` (or `effaced up --demo`) in another terminal"

@@ -14,11 +14,11 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, Table, literal, select, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
+from effaced.core import dbtime
+from effaced.core.waits import restart
 from effaced.model import DeliveryStatus, NoticeType
 from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message
-from effaced.waits import restart
 
 # A literal: with a bound value a generic plan can't use the partial index.
 _PENDING = Delivery.status == literal(DeliveryStatus.PENDING, Delivery.status.type, literal_execute=True)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from effaced.blocks import Reading
-from effaced.errors import ConfigurationError, NotFound
+from effaced.core.errors import ConfigurationError, NotFound
+from effaced.core.strict import suggest, validate
+from effaced.core.yaml_blocks import Reading
+from effaced.core.yaml_file import Place, YamlFile, read_yaml
 from effaced.model import NoticeType
 from effaced.notify.email import EmailConfig, EmailTarget
 from effaced.notify.target import Target
 from effaced.notify.webhook import WebhookConfig, WebhookTarget
-from effaced.strict import suggest, validate
-from effaced.yamlfile import Place, YamlFile, read_yaml
 
 _KINDS = ("email", "webhook")
 

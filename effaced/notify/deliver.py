@@ -13,9 +13,10 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced import clients, clock, dbtime
-from effaced.db import Database
-from effaced.log import get_logger
+from effaced.core import clock, dbtime
+from effaced.core import http_clients as clients
+from effaced.core.db import Database
+from effaced.core.log import get_logger
 from effaced.notify.claim import Claimed, claim, claim_of_removed, is_due, restart_waits
 from effaced.notify.config import Targets
 from effaced.notify.fanout import fan_out

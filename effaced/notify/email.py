@@ -17,11 +17,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from effaced import clock
+from effaced.core import clock
+from effaced.core.strict import Strict
 from effaced.model import NoticeType
 from effaced.notify import words
 from effaced.notify.target import Common, NotDelivered, Outgoing, Sent
-from effaced.strict import Strict
 
 # One plain address: no name beside it, no list, nothing that could end a header line.
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")

@@ -7,11 +7,11 @@ from datetime import timedelta
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
+from effaced.core import dbtime
+from effaced.core.sql import among, insert_rows
 from effaced.model import DeliveryStatus, new_id
 from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message
-from effaced.sql import among, insert_rows
 
 # What is older was written while nobody was to be told. It is no news to whoever comes into the file now.
 NEWS = timedelta(days=3)

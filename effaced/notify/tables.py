@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, Json, UtcDateTime, Word
+from effaced.core.db import Base, Json, UtcDateTime, Word
 from effaced.model import DeliveryStatus, NoticeType
 
 _WAITING = text("fanned_out_at IS NULL")

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from pydantic import Field
 
-from effaced.errors import EffacedError
+from effaced.core.errors import EffacedError
+from effaced.core.strict import Strict
 from effaced.model import NoticeType
-from effaced.strict import Strict
 
 TEST = "notify.test"
 

@@ -19,7 +19,8 @@ from typing import Annotated
 import httpx
 from pydantic import AfterValidator, SecretStr
 
-from effaced import clients, clock
+from effaced.core import clock
+from effaced.core import http_clients as clients
 from effaced.model import NoticeType
 from effaced.notify.target import Common, NotDelivered, Outgoing, Sent
 

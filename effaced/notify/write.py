@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
+from effaced.core import dbtime
+from effaced.core.sql import insert_rows
 from effaced.model import new_id
 from effaced.notify.notices import Notice
 from effaced.notify.tables import Message
-from effaced.sql import insert_rows
 
 
 def announce(session: Session, notices: Iterable[Notice]) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, func, select
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import AbsenceSpiked
 from effaced.audit.tables import AuditEvent
-from effaced.log import get_logger
+from effaced.core import dbtime
+from effaced.core.log import get_logger
 from effaced.model import AttemptOutcome, OutboxOperation, OutboxStatus, StepOutcome
 from effaced.notify import notices
 from effaced.notify.write import announce

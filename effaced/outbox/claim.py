@@ -29,11 +29,11 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced.dbtime import NOW, from_now, moment
+from effaced.core.dbtime import NOW, from_now, moment
+from effaced.core.pipeline import run
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
-from effaced.together import run
 
 # Statuses stand in these statements as literals: with bound values a generic plan can't use the partial
 # indexes, and claiming would slow down with every finished entry.

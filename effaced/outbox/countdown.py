@@ -12,11 +12,11 @@ from uuid import UUID
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from effaced.db import is_postgres
+from effaced.core.db import is_postgres
+from effaced.core.pipeline import run
+from effaced.core.sql import among_ids, as_ids, update_rows
 from effaced.model import OutboxOperation
 from effaced.outbox.tables import Operation, operations
-from effaced.sql import among_ids, as_ids, update_rows
-from effaced.together import run
 
 Completed = tuple[UUID, OutboxOperation]
 

@@ -11,13 +11,13 @@ from uuid import UUID
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
-from effaced.crypto import Keyring
+from effaced.core import dbtime
+from effaced.core.crypto import Keyring
+from effaced.core.sql import insert_rows
 from effaced.doorbell import ring_after_commit
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
 from effaced.outbox.entry import seal_corrections
 from effaced.outbox.tables import OutboxRow, operations
-from effaced.sql import insert_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from effaced.crypto import Keyring
-from effaced.errors import Unavailable
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Unavailable
 from effaced.model import (
     Correction,
     OutboxOperation,

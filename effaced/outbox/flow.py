@@ -10,18 +10,18 @@ from uuid import UUID
 from sqlalchemy import String, bindparam, cast, insert, literal_column, null, select, union_all, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import ResolverPaused, ResolverResumed
 from effaced.audit.notes import NoteRef, noted
-from effaced.db import Json, is_postgres
+from effaced.core import dbtime
+from effaced.core.db import Json, is_postgres
+from effaced.core.pipeline import run
 from effaced.doorbell import ring_after_commit
 from effaced.model import PolicyScope
 from effaced.notify import notices
 from effaced.notify.write import announce
 from effaced.outbox.tables import Flow, flow
 from effaced.retries.tables import policies
-from effaced.together import run
 
 ALL = "*"
 BY_OFFICER = "officer"

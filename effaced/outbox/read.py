@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, Select, case, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from effaced.days import Day, count_by_day
+from effaced.core.days import Day, count_by_day
+from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 from effaced.model import Evidence, OutboxOperation, OutboxStatus, StepOutcome, Verification, evidence_of
 from effaced.outbox.tables import OutboxRow
-from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 
 # Failures first: what is still there after it was reported gone comes before what nobody has looked at yet.
 VERIFICATION_ORDER = (

@@ -9,17 +9,17 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
 from effaced.audit.append import Record
 from effaced.audit.events import Requeued
 from effaced.audit.notes import NoteRef, noted
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.core import dbtime
+from effaced.core.errors import ConfigurationError
+from effaced.core.sql import update_rows
 from effaced.doorbell import ring_after_commit
-from effaced.errors import ConfigurationError
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import OutboxRow
-from effaced.sql import update_rows
 
 _TRAIL = DatabaseAuditSink()
 

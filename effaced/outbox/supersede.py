@@ -15,10 +15,10 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, and_, literal_column, select, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
 from effaced.audit.append import Record, append
 from effaced.audit.events import RectificationCompleted, RectificationStepFailed
-from effaced.crypto import Keyring
+from effaced.core import dbtime
+from effaced.core.crypto import Keyring
 from effaced.model import Correction, OutboxStatus, StepOutcome, SubjectKey, SubjectRef
 from effaced.outbox.countdown import Completed, count_down
 from effaced.outbox.entry import COLUMNS, Entry, as_entry, seal_corrections

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Index, LargeBinary, String, Table, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, Json, UtcDateTime, Word
+from effaced.core.db import Base, Json, UtcDateTime, Word
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification
 
 _FRESH = text("status = 'pending' AND gate IS NULL AND waits_for IS NULL")

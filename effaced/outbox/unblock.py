@@ -8,12 +8,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
+from effaced.core import dbtime
+from effaced.core.sql import among
 from effaced.doorbell import ring_after_commit
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome
 from effaced.outbox.entry import Entry
 from effaced.outbox.tables import outbox
-from effaced.sql import among
 
 
 def waiting(session: Session, request_ids: Sequence[UUID]) -> ColumnElement[bool]:

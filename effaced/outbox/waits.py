@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import null
 from sqlalchemy.orm import Session
 
+from effaced.core.waits import restart
 from effaced.outbox.claim import IN_FLIGHT, LEASED
 from effaced.outbox.tables import outbox
-from effaced.waits import restart
 
 # As in the partial index. Those in flight are few and have an index of their own.
 _WAITING = outbox.c.waiting_since.is_not(null()) & (outbox.c.status != IN_FLIGHT)

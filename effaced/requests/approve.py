@@ -7,13 +7,13 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from effaced import clock, dbtime
 from effaced.accounts.tables import Officer
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestApproved
 from effaced.audit.notes import write_note
-from effaced.crypto import Keyring
-from effaced.errors import NotFound, Refused
+from effaced.core import clock, dbtime
+from effaced.core.crypto import Keyring
+from effaced.core.errors import NotFound, Refused
 from effaced.model import RequestStatus, Role
 from effaced.requests.execute import Executor
 from effaced.requests.tables import Approval, Request

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import Event
+from effaced.core import clock
 from effaced.deadletters.record import record_execution_recovery
 from effaced.model import RequestKind, RequestStatus
 from effaced.requests.duplicates import release_duplicates

@@ -11,16 +11,16 @@ from sqlalchemy import ColumnElement, Select, Table, bindparam, exists, null, or
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced import clock
-from effaced.db import UtcDateTime, is_postgres
+from effaced.core import clock
+from effaced.core.db import UtcDateTime, is_postgres
+from effaced.core.pipeline import Together
+from effaced.core.sql import among_ids, as_ids
 from effaced.model import OutboxOperation, RequestStatus
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.write import announce
 from effaced.outbox.tables import operations
 from effaced.requests.duplicates import complete_statement, record_completed
 from effaced.requests.tables import Request
-from effaced.sql import among_ids, as_ids
-from effaced.together import Together
 
 
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:

@@ -13,12 +13,13 @@ from sqlalchemy import Select, String, Uuid, bindparam, literal_column, or_, sel
 from sqlalchemy.orm import Session
 
 from effaced.audit.events import RequestSuperseded
-from effaced.crypto import Keyring
-from effaced.datamap.bulk import limited_to
-from effaced.datamap.model import DataMap
-from effaced.datamap.plan import ErasurePlan
-from effaced.datamap.subject import Subject, read_subject, subject_query
-from effaced.db import is_postgres
+from effaced.core.crypto import Keyring
+from effaced.core.db import is_postgres
+from effaced.core.pipeline import Together
+from effaced.datamap.compile.batches import limited_to
+from effaced.datamap.model.data_map import DataMap
+from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.run.subject import Subject, read_subject, subject_query
 from effaced.deadletters.record import SUPERSEDED
 from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey
 from effaced.outbox.supersede import outstanding
@@ -28,7 +29,6 @@ from effaced.requests.identity import recorded_query
 from effaced.requests.lock import LOCK_PERSON, lock_numbers
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
-from effaced.together import Together
 
 
 def name_by_category(data_map: DataMap, corrections: Sequence[Correction]) -> list[Correction]:

@@ -19,17 +19,17 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.audit.append import Record, append, append_one
 from effaced.audit.events import DuplicateCompleted, DuplicateReleased
-from effaced.crypto import Keyring
-from effaced.datamap.erase import dry_run
-from effaced.datamap.plan import ErasurePlan
-from effaced.datamap.subject import Subject
-from effaced.db import UtcDateTime
+from effaced.core.crypto import Keyring
+from effaced.core.db import UtcDateTime
+from effaced.core.sql import among_ids
+from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.run.erase import dry_run
+from effaced.datamap.run.subject import Subject
 from effaced.model import RequestKind, RequestStatus, SubjectKey, SubjectRef
 from effaced.requests.identity import is_same_person, read_recorded
 from effaced.requests.lock import lock_person
 from effaced.requests.subject import SealedSubject, unseal_subject
 from effaced.requests.tables import Request
-from effaced.sql import among_ids
 
 
 def find_original(

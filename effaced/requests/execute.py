@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import dbtime
 from effaced.audit.append import Record, append, append_one
 from effaced.audit.events import (
     CellRetained,
@@ -27,14 +26,18 @@ from effaced.audit.events import (
     LocalVerified,
     TextScrubbed,
 )
-from effaced.crypto import Keyring
-from effaced.datamap.erase import erase_and_look
-from effaced.datamap.model import Retained
-from effaced.datamap.plan import ErasurePlan
-from effaced.datamap.rectify import rectify
-from effaced.datamap.retention import Kept, plan_retention
-from effaced.datamap.subject import find_subject
-from effaced.db import Database
+from effaced.core import dbtime
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, Unavailable
+from effaced.core.log import get_logger
+from effaced.core.pipeline import Together
+from effaced.datamap.model.data_map import Retained
+from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.plan.retention import Kept, plan_retention
+from effaced.datamap.run.erase import erase_and_look
+from effaced.datamap.run.rectify import rectify
+from effaced.datamap.run.subject import find_subject
 from effaced.deadletters.recommend import SUBJECT_CHANGED
 from effaced.deadletters.record import (
     SUPERSEDED,
@@ -43,8 +46,6 @@ from effaced.deadletters.record import (
     record_failures,
     record_recoveries,
 )
-from effaced.errors import Conflict, Unavailable
-from effaced.log import get_logger
 from effaced.model import (
     DeadLetterDomain,
     OutboxOperation,
@@ -54,6 +55,7 @@ from effaced.model import (
 )
 from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.supersede import Superseded, supersede_corrections
+from effaced.requests.batches import work_off
 from effaced.requests.complete import complete_operations
 from effaced.requests.correct import (
     Person,
@@ -77,10 +79,8 @@ from effaced.requests.identity import (
 from effaced.requests.retention import register
 from effaced.requests.subject import SealedSubject, open_corrections, seal_subject, unseal_subject
 from effaced.requests.tables import Request, mark_running
-from effaced.requests.work_off import work_off
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.saga.settle import complete
-from effaced.together import Together
 
 _log = get_logger(__name__)
 UTC = ZoneInfo("UTC")

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
+from effaced.core import clock
 from effaced.model import PolicyScope
 from effaced.requests.tables import IdempotentAnswer, Request
 from effaced.retries.tables import PolicyOverride

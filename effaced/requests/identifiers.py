@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced.crypto import Keyring
+from effaced.core.crypto import Keyring
 from effaced.requests.tables import Identifier, Request
 
 SUBJECT_ID = "subject_id"

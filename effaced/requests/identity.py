@@ -17,10 +17,10 @@ from uuid import UUID
 from sqlalchemy import Uuid, bindparam, select
 from sqlalchemy.orm import Session
 
-from effaced.crypto import Keyring
-from effaced.datamap.plan import ErasurePlan
-from effaced.datamap.subject import Subject
-from effaced.errors import Conflict
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Conflict
+from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.run.subject import Subject
 from effaced.model import SubjectKey
 from effaced.requests.identifiers import SUBJECT_ID, is_placeholder, normalise
 from effaced.requests.subject import unseal_subject

@@ -12,16 +12,16 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
-from effaced import clock, dbtime
 from effaced.accounts.tables import ApiKey
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RequestDuplicate, RequestReceived, RequestRepeated
 from effaced.audit.notes import write_note
-from effaced.crypto import Keyring
-from effaced.datamap.plan import ErasurePlan
-from effaced.datamap.rectify import check_corrections
-from effaced.datamap.subject import Subject, find_subject
-from effaced.errors import Problem, Refused
+from effaced.core import clock, dbtime
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Problem, Refused
+from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.run.rectify import check_corrections
+from effaced.datamap.run.subject import Subject, find_subject
 from effaced.model import (
     Correction,
     PolicyKind,

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from effaced.db import is_postgres
+from effaced.core.db import is_postgres
 
 LOCK_PERSON = text("SELECT pg_advisory_xact_lock(number) FROM unnest(CAST(:numbers AS bigint[])) AS number")
 

@@ -14,10 +14,10 @@ from sqlalchemy import ColumnElement, Select, and_, func, not_, select
 from sqlalchemy.orm import Session
 
 from effaced.accounts.tables import ApiKey, Officer
-from effaced.days import Day, count_by_day
+from effaced.core.days import Day, count_by_day
+from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.model import AttemptOutcome, CallRole, RequestKind, RequestStatus
 from effaced.outbox.tables import Operation
-from effaced.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.requests.blocks import Block as Block
 from effaced.requests.blocks import Blocker as Blocker
 from effaced.requests.blocks import blocked_by, blocks_of, has_unverified

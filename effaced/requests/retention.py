@@ -11,15 +11,15 @@ from uuid import UUID
 from sqlalchemy import Table, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.crypto import Keyring
-from effaced.datamap.retention import TODAY, Ended, Kept, RetentionPlan
-from effaced.datamap.values import values_to_look
-from effaced.errors import NotFound, Refused, Unavailable
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import NotFound, Refused, Unavailable
+from effaced.core.sql import insert_rows
+from effaced.datamap.plan.retention import TODAY, Ended, Kept, RetentionPlan
+from effaced.datamap.run.values import values_to_look
 from effaced.model import SubjectKey, new_id
 from effaced.requests.subject import open_sealed, seal_subject
 from effaced.requests.tables import Request, Retention
-from effaced.sql import insert_rows
 
 _table = cast(Table, Retention.__table__)
 

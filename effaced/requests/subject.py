@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from effaced.crypto import Keyring
-from effaced.errors import Unavailable
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Unavailable
 from effaced.model import Correction, SubjectRef
 from effaced.outbox.entry import unseal_corrections
 from effaced.requests.tables import Request

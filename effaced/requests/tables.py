@@ -10,10 +10,10 @@ from sqlalchemy import ForeignKey, Index, LargeBinary, String, UniqueConstraint,
 from sqlalchemy.orm import Mapped, Session, mapped_column
 from sqlalchemy.orm.attributes import set_committed_value
 
-from effaced import clock
 from effaced.accounts.tables import ApiKey, Officer
-from effaced.db import Base, Json, UtcDateTime, Word
-from effaced.errors import Conflict
+from effaced.core import clock
+from effaced.core.db import Base, Json, UtcDateTime, Word
+from effaced.core.errors import Conflict
 from effaced.model import RequestKind, RequestStatus, SubjectKey
 
 _UNEXECUTED_ERASURE = text(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import CheckReason, ReadBackProof, SubjectRef, new_id
 from effaced.resolvers import sql
 from effaced.resolvers.protocols import (

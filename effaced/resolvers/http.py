@@ -9,7 +9,8 @@ from uuid import UUID
 
 import httpx
 
-from effaced import clients, clock
+from effaced.core import clock
+from effaced.core import http_clients as clients
 from effaced.model import Correction, SubjectRef
 from effaced.resolvers.http_answers import Reply, exchange, failure, horizon
 from effaced.resolvers.http_config import EraseCall, HttpConfig, RectifyCall, VerifyCall

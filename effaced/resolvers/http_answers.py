@@ -14,8 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import httpx
 
-from effaced.clients import retry_after
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
+from effaced.core.http_clients import retry_after
 from effaced.resolvers.protocols import (
     CallTimeout,
     CredentialsRefused,

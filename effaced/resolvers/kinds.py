@@ -11,8 +11,8 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
-from effaced.crypto import Keyring
-from effaced.errors import ConfigurationError
+from effaced.core.crypto import Keyring
+from effaced.core.errors import ConfigurationError
 from effaced.resolvers import http, manual, noop, sql
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
 from effaced.resolvers.settings import suggest

@@ -11,14 +11,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from effaced.blocks import Reading
-from effaced.crypto import Keyring
-from effaced.errors import ConfigurationError, Problem
+from effaced.core.crypto import Keyring
+from effaced.core.errors import ConfigurationError, Problem
+from effaced.core.yaml_blocks import Reading
+from effaced.core.yaml_file import Place, YamlFile, read_yaml
 from effaced.resolvers.kinds import PATHS, find_kind
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.resolvers.settings import Common, problems_of, suggest, validate
-from effaced.yamlfile import Place, YamlFile, read_yaml
 
 
 def load_registry(

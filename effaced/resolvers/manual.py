@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from effaced import clock
+from effaced.core import clock
 from effaced.model import Correction, SubjectRef
 from effaced.resolvers.protocols import AwaitsPerson, Limits
 from effaced.resolvers.settings import Strict, validate

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
-from effaced.errors import EffacedError, Problem, ResolverError
+from effaced.core.errors import EffacedError, Problem, ResolverError
 from effaced.model import Correction, SubjectRef
 
 

@@ -10,11 +10,11 @@ from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import ResolverChecked
-from effaced.crypto import Keyring
-from effaced.db import is_postgres
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.db import is_postgres
 from effaced.model import CheckReason, ReadBackProof
 from effaced.resolvers.check import Checked
 from effaced.resolvers.registry import Registered, ResolverRegistry

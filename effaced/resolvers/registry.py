@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from effaced.clients import require_time
-from effaced.errors import ConfigurationError, Problem, ResolverError
+from effaced.core.errors import ConfigurationError, Problem, ResolverError
+from effaced.core.http_clients import require_time
 from effaced.resolvers.protocols import (
     Limits,
     RectifyingResolver,

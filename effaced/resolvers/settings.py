@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, model_validator
 
-from effaced import strict
+from effaced.core import strict
+from effaced.core.strict import Strict, problems_of, suggest
 from effaced.resolvers.protocols import Limits
-from effaced.strict import Strict, problems_of, suggest
 
 __all__ = ["Common", "Strict", "problems_of", "suggest", "validate"]
 

@@ -10,12 +10,12 @@ from threading import Lock
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
-from effaced.crypto import Keyring
-from effaced.datamap.afterwards import ending
-from effaced.datamap.forms import Hashing
-from effaced.datamap.load import load_map
-from effaced.datamap.model import DataMap, SubjectRule
-from effaced.errors import ConfigurationError, Problem
+from effaced.core.crypto import Keyring
+from effaced.core.errors import ConfigurationError, Problem
+from effaced.datamap.compile.retention_groups import ending
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import DataMap, SubjectRule
+from effaced.datamap.surrogates.shapes import Hashing
 from effaced.model import Correction, SubjectRef
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, CallTimeout, Limits, Rectified
 from effaced.resolvers.settings import suggest, validate

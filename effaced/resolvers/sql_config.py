@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 from sqlalchemy.engine import URL
 
-from effaced.db import parse_url
-from effaced.errors import ConfigurationError
+from effaced.core.db import parse_url
+from effaced.core.errors import ConfigurationError
 from effaced.resolvers.settings import Strict
 
 

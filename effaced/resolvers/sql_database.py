@@ -21,8 +21,8 @@ from sqlalchemy import Connection, Engine, bindparam, create_engine, event, func
 from sqlalchemy.engine import URL
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.db import is_postgres
+from effaced.core import clock
+from effaced.core.db import is_postgres
 from effaced.resolvers.protocols import CallTimeout
 
 _READ_ONLY = "effaced_read_only"

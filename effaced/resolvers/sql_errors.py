@@ -9,10 +9,10 @@ from __future__ import annotations
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
-from effaced.datamap.erase import DatabaseRefusal
-from effaced.datamap.plan import MissingRights
-from effaced.db import error_code
-from effaced.errors import ConfigurationError, NotFound, Refused, ResolverError
+from effaced.core.db import error_code
+from effaced.core.errors import ConfigurationError, NotFound, Refused, ResolverError
+from effaced.datamap.plan.erasure import MissingRights
+from effaced.datamap.run.erase import DatabaseRefusal
 from effaced.resolvers.protocols import (
     CallTimeout,
     CredentialsRefused,

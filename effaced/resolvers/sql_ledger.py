@@ -14,8 +14,8 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_leave
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.db import UtcDateTime, error_code, is_postgres
+from effaced.core import clock
+from effaced.core.db import UtcDateTime, error_code, is_postgres
 from effaced.model import OutboxOperation, StepOutcome
 from effaced.resolvers.protocols import AlreadyAbsent, Erased, Rectified, Retained
 

@@ -17,15 +17,15 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, cast, exists, func, literal, select, types
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.datamap.erase import TableEffect, count_reachable, erase_and_look
-from effaced.datamap.forms import Hashing
-from effaced.datamap.key import join_id
-from effaced.datamap.model import Action, DataMap, SubjectRule
-from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.datamap.rectify import rectify
-from effaced.datamap.subject import find_subject
-from effaced.errors import ConfigurationError, Problem
+from effaced.core import clock
+from effaced.core.errors import ConfigurationError, Problem
+from effaced.datamap.compile.key import join_id
+from effaced.datamap.model.data_map import Action, DataMap, SubjectRule
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
+from effaced.datamap.run.erase import TableEffect, count_reachable, erase_and_look
+from effaced.datamap.run.rectify import rectify
+from effaced.datamap.run.subject import find_subject
+from effaced.datamap.surrogates.shapes import Hashing
 from effaced.model import Correction, OutboxOperation
 from effaced.resolvers import sql_ledger as ledger
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified, Rejected, Retained

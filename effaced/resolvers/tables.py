@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, UtcDateTime, Word
+from effaced.core.db import Base, UtcDateTime, Word
 from effaced.model import CheckReason, ReadBackProof
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import SubjectRef
 
 Values = Mapping[str, str]

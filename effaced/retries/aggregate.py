@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.db import is_postgres
+from effaced.core import clock
+from effaced.core.db import is_postgres
 from effaced.retries.count import HOUR, count_hour, hour_of, known_resolvers
 from effaced.retries.figures import Figures, from_columns
 from effaced.retries.overrides import ALL

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 from effaced.model import PolicyScope
 from effaced.retries.overrides import ALL, Bodies
 from effaced.retries.policy import RetryPolicy

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced import clock
-from effaced.db import Database
-from effaced.errors import Problem, Refused
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import Problem, Refused
 from effaced.retries.aggregate import KEPT, aggregate, counted_hours
 from effaced.retries.count import HOUR, count_hour, hour_of, known_resolvers
 from effaced.retries.figures import Figures, from_columns, merged

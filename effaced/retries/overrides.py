@@ -15,12 +15,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, false, insert, or_, select, update
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import PolicyChanged, PolicyField, PolicyUndone
 from effaced.audit.notes import NoteRef, noted
-from effaced.db import is_postgres
-from effaced.errors import Conflict, Problem, Refused
+from effaced.core import clock
+from effaced.core.db import is_postgres
+from effaced.core.errors import Conflict, Problem, Refused
 from effaced.model import PolicyKind, PolicyScope, SubjectKey
 from effaced.retries.policy import OPERATORS_ONLY
 from effaced.retries.tables import policies

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from effaced.errors import Problem, Refused
-from effaced.strict import Strict, problems_of
+from effaced.core.errors import Problem, Refused
+from effaced.core.strict import Strict, problems_of
 
 DAY = 86_400.0
 # What a policy can speak about; any other status is final, or the resolver's own business.

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, Integer, String, Table, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from effaced.db import Base, Json, UtcDateTime, Word
+from effaced.core.db import Base, Json, UtcDateTime, Word
 from effaced.model import AttemptOutcome, CallRole, OutboxOperation, PolicyKind, PolicyScope
 
 

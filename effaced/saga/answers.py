@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 
 from effaced.breakers.model import BreakerOpenError
-from effaced.clients import RETRY_AFTER_CAP, retry_after
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
+from effaced.core.http_clients import RETRY_AFTER_CAP, retry_after
 from effaced.model import FailureKind, OutboxOperation, Verification
 from effaced.resolvers.protocols import (
     AlreadyAbsent,

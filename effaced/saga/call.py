@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from effaced import clock
 from effaced.breakers.registry import Admission
-from effaced.crypto import Keyring
-from effaced.errors import ResolverError
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.errors import ResolverError
+from effaced.core.log import get_logger
 from effaced.model import FailureKind, OutboxOperation, SubjectRef, Verification
 from effaced.outbox.entry import Entry
 from effaced.resolvers.protocols import (

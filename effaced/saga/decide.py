@@ -15,7 +15,7 @@ from effaced.audit.events import (
     StepSucceeded,
     told,
 )
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,

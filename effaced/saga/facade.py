@@ -12,11 +12,11 @@ from uuid import UUID
 from sqlalchemy import Select, Table, select
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
-from effaced.crypto import Keyring
-from effaced.errors import ConfigurationError
+from effaced.core import clock, dbtime
+from effaced.core.crypto import Keyring
+from effaced.core.errors import ConfigurationError
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef, new_id
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import remaining

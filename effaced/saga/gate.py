@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from effaced.breakers.model import BreakerOpenError, BreakerRole, resolver_name
 from effaced.breakers.outcomes import NEUTRAL, Outcome, OutcomeKind, classify
 from effaced.breakers.registry import Admission, BreakerRegistry
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 from effaced.model import FailureKind, OutboxOperation
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.answers import CallFailure

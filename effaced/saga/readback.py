@@ -13,9 +13,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, literal, update
 from sqlalchemy.orm import Session
 
-from effaced import dbtime
 from effaced.audit.append import append_one
 from effaced.audit.events import Event, ExternallyVerified, ExternalVerificationFailed, ReadBackGivenUp
+from effaced.core import dbtime
+from effaced.core.sql import insert_rows
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.model import DeadLetterDomain, StepOutcome, Verification
 from effaced.outbox.countdown import count_down
@@ -25,7 +26,6 @@ from effaced.outbox.tables import OutboxRow
 from effaced.retries.tables import Attempt
 from effaced.saga.result import ReadBack
 from effaced.saga.settle import OnComplete, finish, read_back_attempt
-from effaced.sql import insert_rows
 
 # Error and code of the dead letter that a read-back leaves.
 _FAILURES = {

@@ -15,12 +15,12 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-from effaced import clock, dbtime
 from effaced.audit.append import SYSTEM
 from effaced.breakers.model import BreakerRole
 from effaced.breakers.registry import Admission
-from effaced.crypto import Keyring
-from effaced.log import get_logger
+from effaced.core import clock, dbtime
+from effaced.core.crypto import Keyring
+from effaced.core.log import get_logger
 from effaced.model import FailureKind, Verification
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause

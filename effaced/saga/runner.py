@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.breakers.registry import BreakerRegistry
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.waits import restart_waits

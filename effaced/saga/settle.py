@@ -20,11 +20,13 @@ from sqlalchemy import ColumnElement, Select, Update, bindparam, null, or_, sele
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced import dbtime
 from effaced.audit.append import SYSTEM, Record
 from effaced.audit.events import ErasureCompleted, VerificationCompleted, told
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
-from effaced.db import is_postgres
+from effaced.core import dbtime
+from effaced.core.db import is_postgres
+from effaced.core.pipeline import Together, run
+from effaced.core.sql import among_ids, as_ids, insert_rows
 from effaced.deadletters.record import Failure, record_failures, record_recoveries
 from effaced.model import (
     CallRole,
@@ -42,8 +44,6 @@ from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
 from effaced.saga.result import Decision, ReadBack
-from effaced.sql import among_ids, as_ids, insert_rows
-from effaced.together import Together, run
 
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 from effaced.model import OutboxOperation, SubjectKey
 from effaced.saga.result import Decision
 

@@ -15,9 +15,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import clock, dbtime
 from effaced.audit.sink import AuditSink
-from effaced.log import get_logger
+from effaced.core import clock, dbtime
+from effaced.core.log import get_logger
 from effaced.model import OutboxStatus
 from effaced.outbox.entry import Entry
 from effaced.saga.claims import Claims

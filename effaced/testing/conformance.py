@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import SubjectRef, new_id
 from effaced.resolvers.check import invent_reference
 from effaced.resolvers.protocols import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import Correction, CorrectionValue, SubjectRef, new_id
 from effaced.resolvers.protocols import Rectified, RectifyingResolver
 from effaced.testing.calls import Calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.resolvers.protocols import VerifyingResolver
 from effaced.testing.calls import Calls
 from effaced.testing.conformance import ResolverConformance, Trouble, may_pass, raised_by

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from redis import Redis
 
-from effaced import clock
-from effaced.config import Settings
+from effaced.core import clock
+from effaced.core.config import Settings
 from effaced.worker.job import DELIVER, DRAIN, DoorbellJob, DoorbellQueue
 
 

@@ -18,7 +18,7 @@ from rq.exceptions import DuplicateJobError, NoSuchJobError
 from rq.job import Job, JobStatus
 from rq.scripts import save_unique_job
 
-from effaced.log import get_logger
+from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 

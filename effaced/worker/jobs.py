@@ -7,8 +7,8 @@ import gc
 import signal
 
 from effaced import doorbell
-from effaced.errors import SchemaMismatch
-from effaced.log import get_logger
+from effaced.core.errors import SchemaMismatch
+from effaced.core.log import get_logger
 from effaced.runtime import Runtime
 
 _log = get_logger(__name__)

@@ -18,8 +18,8 @@ from rq.worker import WorkerStatus
 from sqlalchemy.exc import SQLAlchemyError
 
 from effaced import doorbell
-from effaced.errors import ConfigurationError, SchemaMismatch
-from effaced.log import get_logger
+from effaced.core.errors import ConfigurationError, SchemaMismatch
+from effaced.core.log import get_logger
 from effaced.runtime import Runtime
 from effaced.worker import jobs
 from effaced.worker.bell import RqBell, connect

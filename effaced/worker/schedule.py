@@ -10,9 +10,9 @@ import signal
 import threading
 from collections.abc import Callable
 
-from effaced import clock
-from effaced.errors import SchemaMismatch
-from effaced.log import get_logger
+from effaced.core import clock
+from effaced.core.errors import SchemaMismatch
+from effaced.core.log import get_logger
 from effaced.retries.metrics import RetryMetrics
 from effaced.runtime import Runtime
 from effaced.worker.bell import RqBell

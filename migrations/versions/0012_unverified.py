@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-from effaced import clock
+from effaced.core import clock
 
 revision = "0012"
 down_revision = "0011"

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from waiting import PATIENCE
 from werkzeug.serving import make_server
 
-from effaced import clock
 from effaced.app import create_app
+from effaced.core import clock
 from tests.browser.seed import PASSWORD, House, fill, open_house
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)

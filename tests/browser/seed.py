@@ -17,24 +17,24 @@ from planned import planned
 from pydantic import SecretStr
 from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, insert
 
-from effaced import clock
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.passwords import hash_password
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.audit.notes import write_note
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
-from effaced.errors import ResolverError
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import ResolverError
 from effaced.model import Correction, CorrectionValue, RequestKind, Role, SubjectRef, new_id
 from effaced.outbox.read import EntryLine, entries_of
-from effaced.requests import steer
 from effaced.requests.approve import approve_and_execute
 from effaced.requests.intake import receive
 from effaced.resolvers.manual import ManualConfig, ManualResolver
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified, Scheduled, TransientFailure
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.runtime import Runtime
+from effaced.triage import pause as steer
 
 PASSWORD = "correct horse battery staple"
 DATAMAP = """

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import expect
 
-from effaced import clock
+from effaced.core import clock
 from effaced.model import RequestStatus, StepOutcome
 from effaced.outbox.flow import pauses
 from tests.browser.conftest import NOON, Desk, Site

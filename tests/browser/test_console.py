@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from effaced import clock
-from effaced.errors import ResolverError
+from effaced.core import clock
+from effaced.core.errors import ResolverError
 from effaced.model import RequestStatus
 from tests.browser.conftest import NOON, Desk, Site
 from tests.integration.console.conftest import add_requests, ref_of, status_of

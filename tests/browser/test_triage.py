@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from effaced.breakers.model import BreakerState
-from effaced.requests.redrive_set import advance_all
+from effaced.triage.redrive import advance_all
 from tests.browser.conftest import Desk, Site
 from tests.browser.test_accessibility import violations
 from tests.integration.console.test_abandoned_page import add_letters

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from effaced import clock
+from effaced.core import clock
 from effaced.demo.vendors import Vendors
 from effaced.model import Correction, CorrectionValue, SubjectRef
 from effaced.resolvers.http import HttpResolver, from_config

@@ -8,10 +8,10 @@ import pytest
 from breaker_cast import NOON
 from breaker_fleet import Fleet
 
-from effaced import clock
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.servers import Valkey
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.servers import Valkey
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.redis import RedisCircuitBreakerStateRepository
 from effaced.breakers.registry import Admission
 from effaced.breakers.stores import connect
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 
 pytestmark = pytest.mark.usefixtures("now")
 

@@ -21,8 +21,8 @@ from effaced.breakers.redis import RedisCircuitBreakerStateRepository
 from effaced.breakers.registry import STORE_UNAVAILABLE
 from effaced.breakers.shadow_rows import SQLShadowKeeper, forget_synced
 from effaced.breakers.stores import connect, open_store
-from effaced.clock import ManualClock
-from effaced.errors import ConfigurationError
+from effaced.core.clock import ManualClock
+from effaced.core.errors import ConfigurationError
 
 pytestmark = pytest.mark.usefixtures("now")
 JOB = Path(__file__).parents[1] / "support" / "breaker_job.py"

@@ -15,8 +15,8 @@ from effaced.breakers.model import BreakerEvent, BreakerState, CircuitBreakerSta
 from effaced.breakers.redis import RedisCircuitBreakerStateRepository
 from effaced.breakers.stores import connect
 from effaced.breakers.tables import BreakerShadow
+from effaced.core.servers import Valkey
 from effaced.model import OutboxStatus
-from effaced.servers import Valkey
 
 POLICY = "version: 1\ndefaults: {fail_max: 2, reset_timeout_s: 1, max_reset_timeout_s: 2}\n"
 QUICK = {"lease_seconds": 11, "backoff_seconds": 0.2, "backoff_cap_seconds": 1, "breaker_store": "redis"}

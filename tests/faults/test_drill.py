@@ -17,7 +17,7 @@ from saga_cast import House, add_request
 from sqlalchemy import select, text
 from waiting import eventually
 
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus
 from effaced.outbox.tables import Operation
 from effaced.requests.tables import Request

@@ -16,7 +16,7 @@ from receivers import receiver
 from redis import Redis
 from waiting import eventually
 
-from effaced.servers import Valkey
+from effaced.core.servers import Valkey
 
 JOB = "effaced:job:"
 QUEUE = "effaced:queue:doorbell"

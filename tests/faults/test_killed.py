@@ -11,9 +11,9 @@ from company_house import Company, company
 from redis import Redis
 from waiting import PATIENCE, eventually
 
+from effaced.core.servers import Valkey
 from effaced.model import OutboxStatus
 from effaced.outbox.flow import resume
-from effaced.servers import Valkey
 
 # A lease just long enough for a call and its read-back, so that healing can be waited for.
 QUICK = {"lease_seconds": 11, "backoff_seconds": 0.2, "backoff_cap_seconds": 1}

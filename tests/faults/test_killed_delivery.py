@@ -14,14 +14,14 @@ from notify_cast import Town, webhook
 from receivers import receiver
 from waiting import PATIENCE, eventually
 
-from effaced import clock
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.db import Database
 from effaced.model import DeliveryStatus
 
 DELIVER = """
 import asyncio, sys
-from effaced.config import Settings
-from effaced.crypto import new_key
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
 from effaced.runtime import Runtime
 settings = Settings(database_url=sys.argv[1], notify=sys.argv[2], keys=new_key())
 asyncio.run(Runtime(settings).deliverer().run())

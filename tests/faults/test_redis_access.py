@@ -17,7 +17,7 @@ from redis import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
 from effaced.breakers.redis import PREFIX
-from effaced.servers import Valkey
+from effaced.core.servers import Valkey
 from effaced.worker.bell import connect
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "deploy-a-fleet.md"

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import inspect
 
-from effaced import log
 from effaced.bench.drain import Case, bench_cases
 from effaced.bench.fill import fill
 from effaced.bench.floor import connect_raw
 from effaced.cli.bench import bench
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database, parse_url
+from effaced.core import log
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database, parse_url
 
 ALWAYS = {"bench", "n", "value", "unit", "floor", "ratio"}
 CROWD = ("--terminal", "500", "--parked", "50")

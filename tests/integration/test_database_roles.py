@@ -11,10 +11,10 @@ import pytest
 from roles_cast import Cast, cast
 from sqlalchemy import make_url
 
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.database_roles import ALL_RIGHTS, run_rights
-from effaced.errors import ConfigurationError
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.database_roles import ALL_RIGHTS, run_rights
+from effaced.core.errors import ConfigurationError
 from effaced.migrate import load_tables
 from effaced.runtime import Runtime
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from effaced import doorbell
-from effaced.db import Database
+from effaced.core.db import Database
 
 
 @pytest.fixture

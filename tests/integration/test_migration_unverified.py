@@ -11,16 +11,17 @@ from alembic.script import ScriptDirectory
 from saga_cast import KEYRING, NOON, CheckingVendor, House, Vendor
 from sqlalchemy import select, text
 
-from effaced import clock, migrate
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import ResolverError
+from effaced import migrate
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import ResolverError
+from effaced.core.paths import MIGRATIONS
 from effaced.model import RequestStatus, StepOutcome, Verification
 from effaced.outbox.tables import Operation
-from effaced.paths import MIGRATIONS
-from effaced.requests.attest import attest
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AlreadyAbsent, Scheduled
+from effaced.triage.attest import attest
 
 BEFORE = str(ScriptDirectory(str(MIGRATIONS)).get_revision("0012").down_revision)
 DAY = timedelta(days=1)

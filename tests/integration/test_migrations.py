@@ -16,9 +16,9 @@ from waiting import PATIENCE
 from effaced import migrate
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestRepeated
-from effaced.db import Database
-from effaced.errors import Unavailable
-from effaced.schema_level import require_fitting_schema
+from effaced.core.db import Database
+from effaced.core.errors import Unavailable
+from effaced.core.schema_level import require_fitting_schema
 
 
 @pytest.fixture

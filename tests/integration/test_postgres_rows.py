@@ -9,7 +9,7 @@ import postgres_rows
 import psycopg
 import pytest
 
-from effaced.db import Base, Database
+from effaced.core.db import Base, Database
 
 
 @pytest.fixture

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from effaced import migrate, private, servers
+from effaced import migrate
 from effaced.cli import up
-from effaced.cli.datamap_open import write_out
+from effaced.cli.datamap.common import write_out
 from effaced.cli.supervise import Child
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.core import private_files as private
+from effaced.core import servers
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
 from effaced.demo.running import tell_running
 from effaced.demo.vendors.store import Store
 from effaced.runtime import Runtime

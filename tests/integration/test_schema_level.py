@@ -14,13 +14,13 @@ from sqlalchemy import Connection, text
 from sqlalchemy.orm import sessionmaker
 
 from effaced import migrate
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import SchemaMismatch
+from effaced.core.paths import MIGRATIONS
+from effaced.core.schema_level import SchemaGuard, code_level, open_database, require_fitting_schema
 from effaced.embed import Effaced
-from effaced.errors import SchemaMismatch
-from effaced.paths import MIGRATIONS
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.schema_level import SchemaGuard, code_level, open_database, require_fitting_schema
 
 SCRIPTS = list(ScriptDirectory(str(MIGRATIONS)).walk_revisions())
 

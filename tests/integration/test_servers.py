@@ -22,14 +22,14 @@ from rq import Queue, SimpleWorker
 from sqlalchemy import make_url
 from waiting import eventually
 
-from effaced import servers
-from effaced.errors import ConfigurationError, Conflict
-from effaced.servers import Postgres, Valkey, postgres_server, valkey_server
+from effaced.core import servers
+from effaced.core.errors import ConfigurationError, Conflict
+from effaced.core.servers import Postgres, Valkey, postgres_server, valkey_server
 
 # A parent to be killed: it starts a server, says where, and waits.
 PARENT = """
 import sys
-from effaced.servers import Postgres, Valkey
+from effaced.core.servers import Postgres, Valkey
 server = {"postgres": Postgres, "valkey": Valkey}[sys.argv[1]]()
 server.start()
 print(server.pid, server._folder, flush=True)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from effaced.crypto import new_key
+from effaced.core.crypto import new_key
 from effaced.library import __all__ as library_names
 
 ROOT = Path(__file__).parents[2]

@@ -11,19 +11,20 @@ from company_house import company
 from roles_cast import Cast, cast
 from sqlalchemy import func, select, text
 
-from effaced import clock, demo
+from effaced import demo
 from effaced.app import create_app
 from effaced.console.guard import SIGNED_IN_AT
+from effaced.core import clock
+from effaced.core.errors import EffacedError
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import EffacedError
 from effaced.model import DeadLetterDomain, OutboxStatus
 from effaced.outbox.tables import OutboxRow
-from effaced.requests.attest import attest
-from effaced.requests.redrive import redrive
 from effaced.requests.tables import Request, RetentionEnding
 from effaced.retries.metrics import RetryMetrics
 from effaced.retries.tables import Attempt
 from effaced.runtime import Runtime
+from effaced.triage.attest import attest
+from effaced.triage.retry import redrive
 from tests.browser.seed import OLD, House, fill, open_house
 
 DEMO_MAP = Path(demo.__file__).parent / "datamap.yaml"

@@ -8,7 +8,7 @@ from company_house import company
 from sqlalchemy import select
 from waiting import eventually
 
-from effaced.db import Base
+from effaced.core.db import Base
 from effaced.demo.tables import customers
 
 NAME, PHONE = "Zenobia Quist", "+49 555 010 999"

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from waiting import PATIENCE, eventually
 
 from effaced.demo.tables import customers, invoices
-from effaced.requests.redrive import redrive
+from effaced.triage.retry import redrive
 
 
 @pytest.fixture

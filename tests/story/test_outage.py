@@ -13,7 +13,7 @@ from waiting import PATIENCE, eventually
 
 from effaced.breakers import transitions
 from effaced.breakers.model import BreakerState, Transition
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, CallRole, OutboxStatus, RequestStatus
 from effaced.outbox.tables import OutboxRow

@@ -9,7 +9,7 @@ import pytest
 from company_house import Company, company, eventually
 from sqlalchemy import text
 
-from effaced.schema_level import code_level
+from effaced.core.schema_level import code_level
 
 SENTENCE = "upgrade effaced here and restart it"
 
@@ -46,7 +46,7 @@ def test_processes_that_are_too_old_stop_and_say_why(
         assert drained.wait(60) == 1
         assert SENTENCE in shop.log("drain")
         # It takes no more jobs after the first that it may not do.
-        from effaced.config import Settings
+        from effaced.core.config import Settings
         from effaced.worker.bell import RqBell
 
         settings = Settings(database_url=migrated_url, redis_url=redis_url, keys=shop.environ["EFFACED_KEYS"])  # type: ignore[arg-type]

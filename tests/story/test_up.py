@@ -14,7 +14,7 @@ from company_house import addresses_in, descendants
 from sqlalchemy import select
 from waiting import PATIENCE, eventually
 
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, OutboxStatus, RequestStatus
 from effaced.outbox.tables import OutboxRow

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import insert, select
 
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.model import AttemptOutcome, OutboxOperation, OutboxStatus, new_id
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.figures import Figures

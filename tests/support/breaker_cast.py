@@ -21,7 +21,7 @@ from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
 from effaced.breakers.stores import connect, layered_store
-from effaced.db import Database
+from effaced.core.db import Database
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 CRM, API = "resolver:crm", "host:api.example"

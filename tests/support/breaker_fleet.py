@@ -17,8 +17,8 @@ from effaced.breakers.shadow import ShadowLogger
 from effaced.breakers.shadow_rows import SQLShadowKeeper
 from effaced.breakers.stores import connect, layered_store
 from effaced.breakers.tables import shadow as shadow_table
-from effaced.db import Database
-from effaced.servers import Valkey
+from effaced.core.db import Database
+from effaced.core.servers import Valkey
 
 OnReconciled = Callable[[DriftReconciliationRecord], None]
 

@@ -6,9 +6,9 @@ import sys
 
 from breaker_cast import FAILURE, NOON, registry
 
-from effaced import clock, log
 from effaced.breakers.stores import connect, layered_store
-from effaced.db import Database
+from effaced.core import clock, log
+from effaced.core.db import Database
 
 if __name__ == "__main__":
     log.configure("error", "json")

@@ -18,9 +18,9 @@ from typing import Any
 from breaker_cast import API, CRM, Heard, Where, registry
 from waiting import PATIENCE
 
-from effaced import log
 from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.core import log
 
 Saw = dict[str, Any]
 MAIL = "resolver:mail"

@@ -21,7 +21,7 @@ from card_conformance import (
 )
 from card_index import CardResolver, ExpiringCardResolver, RectifyingCardResolver, VerifyingCardResolver
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import Correction, SubjectRef
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.protocols import (

@@ -17,8 +17,9 @@ from uuid import UUID
 
 import httpx
 
-from effaced import clients, clock
-from effaced.errors import ResolverError
+from effaced.core import clock
+from effaced.core import http_clients as clients
+from effaced.core.errors import ResolverError
 from effaced.model import Correction, SubjectRef
 from effaced.resolvers.protocols import (
     AlreadyAbsent,

@@ -20,13 +20,14 @@ from redis import Redis
 from sqlalchemy import func, select
 from waiting import PATIENCE, eventually
 
-from effaced import clock, demo
+from effaced import demo
 from effaced.accounts.api_keys import authenticate, create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.audit.tables import AuditEvent
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.demo.company import create_company, fill_company, vendor_records
 from effaced.demo.vendors import Vendors

@@ -11,8 +11,8 @@ from planned import planned
 from saga_cast import KEYRING, CorrectingVendor, House
 from sqlalchemy import select, text
 
-from effaced.crypto import Keyring
-from effaced.db import Base, Database
+from effaced.core.crypto import Keyring
+from effaced.core.db import Base, Database
 from effaced.model import Correction, CorrectionValue, OutboxOperation, RequestKind
 from effaced.outbox.claim import claim
 from effaced.outbox.entry import Entry

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import forked
 
-from effaced import clock
-from effaced.crypto import Keyring
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database
 from effaced.model import SubjectRef
 from effaced.resolvers.protocols import Answer, Erased
 from effaced.resolvers.registry import Registered, ResolverRegistry

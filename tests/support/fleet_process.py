@@ -15,10 +15,10 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from effaced import clock, log
 from effaced.audit.sink import DatabaseAuditSink
-from effaced.crypto import Keyring
-from effaced.db import Database
+from effaced.core import clock, log
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.http import from_config
 from effaced.resolvers.protocols import Limits

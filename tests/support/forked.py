@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from waiting import PATIENCE
 
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["effaced.app", "effaced.cli.gunicorn", "effaced.cli.serve"])
+context.set_forkserver_preload(["effaced.app", "effaced.cli.web.gunicorn", "effaced.cli.serve"])
 
 
 class Forked:

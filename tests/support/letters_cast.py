@@ -15,15 +15,15 @@ from sqlalchemy import delete, func, select
 from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import Officer
 from effaced.audit.tables import AuditEvent
-from effaced.db import Base, Database
+from effaced.core.db import Base, Database
+from effaced.core.errors import ResolverError
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import ResolverError
 from effaced.model import Correction, DeadLetterDomain, Role, new_id
-from effaced.requests.redrive import RedriveResult, redrive
-from effaced.requests.redrive_set import start_redrive
-from effaced.requests.redrive_view import RedriveView, redrive_results, redrive_view
+from effaced.triage.redrive import start_redrive
+from effaced.triage.redrive_read import RedriveView, redrive_results, redrive_view
+from effaced.triage.retry import RedriveResult, redrive
 
 KEPT = ("effaced_audit_events",)
 

@@ -10,9 +10,9 @@ from uuid import UUID
 from receivers import SECRET, Receiver
 from sqlalchemy import select
 
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import new_id
 from effaced.notify.notices import EntryAbandoned, Notice

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import make_url
 
-from effaced.crypto import Keyring
+from effaced.core.crypto import Keyring
 from effaced.resolvers.protocols import Limits
 from effaced.resolvers.sql import SqlResolver, from_config
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import ErasurePlan, plan_erasure
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 
 _made: dict[tuple[str, str], ErasurePlan] = {}
 

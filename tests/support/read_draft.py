@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from effaced.datamap.draft.draft import draft_map
+from effaced.draft.draft import draft_map
 
 
 class _Plain(yaml.SafeLoader):

@@ -11,8 +11,8 @@ from sqlalchemy import select, text
 from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.audit.tables import AuditEvent
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import RequestKind, Role, new_id
 from effaced.outbox.tables import OutboxRow

@@ -11,19 +11,19 @@ from uuid import UUID
 from sqlalchemy import select, text
 
 from effaced.audit.tables import AuditEvent
-from effaced.clock import pretend
-from effaced.crypto import Keyring, new_key
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
-from effaced.datamap.retention import plan_retention
-from effaced.db import Database
+from effaced.core.clock import pretend
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
+from effaced.datamap.plan.retention import plan_retention
 from effaced.model import RequestKind
 from effaced.requests.execute import UTC as UTC_ZONE
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive
-from effaced.requests.retention_run import Ender, Result, due_requests
 from effaced.requests.tables import Request, Retention
 from effaced.resolvers.registry import ResolverRegistry
+from effaced.retention.run import Ender, Result, due_requests
 
 MAP = dedent("""
     version: 1

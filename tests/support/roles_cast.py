@@ -14,7 +14,7 @@ import psycopg
 from sqlalchemy import make_url
 
 from effaced import migrate
-from effaced.crypto import new_key
+from effaced.core.crypto import new_key
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from effaced.breakers.model import BreakerState
 from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.model import OutboxStatus
 from effaced.outbox.due import status_counts
 from effaced.retries.tables import Attempt

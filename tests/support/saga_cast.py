@@ -12,11 +12,11 @@ from uuid import UUID
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.audit.tables import AuditEvent
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import (
     Correction,

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 from forked import Forked
 
-from effaced.config import Settings
+from effaced.core.config import Settings
 
 # Generous: a busy machine is no reason to fail, and no test asserts how long something took.
 PATIENCE = 60.0

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import httpx
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import SubjectRef
 from effaced.resolvers.protocols import (
     AlreadyAbsent,

@@ -13,7 +13,7 @@ from typing import Any
 from world import Row
 from world_content import ERASED, IDENTIFIERS, LOWEST, SEPARATOR, TOKENS, Column, Rule
 
-from effaced.crypto import Keyring
+from effaced.core.crypto import Keyring
 
 KEYRING = Keyring((("k1", b"\x07" * 32),))
 """What keyed hashes are made with."""

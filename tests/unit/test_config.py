@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from effaced.config import is_set, load_settings, unknown_variables
-from effaced.crypto import new_key
-from effaced.errors import ConfigurationError
+from effaced.core.config import is_set, load_settings, unknown_variables
+from effaced.core.crypto import new_key
+from effaced.core.errors import ConfigurationError
 
 
 @pytest.fixture(autouse=True)

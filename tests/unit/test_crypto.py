@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from effaced.crypto import Keyring, new_key
-from effaced.errors import ConfigurationError, Unavailable
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.errors import ConfigurationError, Unavailable
 
 OLD, NEW = new_key("old"), new_key("new")
 

@@ -14,7 +14,7 @@ import pytest
 
 from effaced.audit.events import TYPES
 from effaced.cli.main import cli
-from effaced.config import PREFIX, Settings
+from effaced.core.config import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

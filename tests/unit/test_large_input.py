@@ -29,20 +29,20 @@ from effaced.api.bodies import (
     read_body,
     without_repeated,
 )
-from effaced.clients import RETRY_AFTER_CAP, retry_after
-from effaced.console.redrives import _rows_seen
-from effaced.datamap.corrections import Unfit, fit
-from effaced.datamap.load import load_map
-from effaced.datamap.masks import mask
-from effaced.datamap.schema import LiveColumn
-from effaced.datamap.until import parse_until
-from effaced.errors import ConfigurationError, Problem, Refused
-from effaced.log import GONE, redact
-from effaced.paging import decode
+from effaced.console.redrives.view import _rows_seen
+from effaced.core.errors import ConfigurationError, Problem, Refused
+from effaced.core.http_clients import RETRY_AFTER_CAP, retry_after
+from effaced.core.log import GONE, redact
+from effaced.core.paging import decode
+from effaced.core.strict import suggest
+from effaced.core.yaml_file import read_yaml
+from effaced.datamap.compile.corrections import Unfit, fit
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.last_day import parse_until
+from effaced.datamap.run.masks import mask
+from effaced.datamap.schema.tables import LiveColumn
 from effaced.requests.identifiers import LONGEST, normalise
 from effaced.resolvers.load import load_registry
-from effaced.strict import suggest
-from effaced.yamlfile import read_yaml
 
 MILLION = 1_000_000
 

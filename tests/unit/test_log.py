@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from effaced.log import GONE, configure, exception_without_values, get_logger, redact
+from effaced.core.log import GONE, configure, exception_without_values, get_logger, redact
 
 
 @pytest.mark.parametrize(

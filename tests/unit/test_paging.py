@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from effaced.errors import Refused
-from effaced.paging import Key, cut, decode, encode
+from effaced.core.errors import Refused
+from effaced.core.paging import Key, cut, decode, encode
 
 moments = st.datetimes(timezones=st.just(UTC)).filter(lambda moment: 1 < moment.year < 9999)
 keys = st.one_of(

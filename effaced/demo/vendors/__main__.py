@@ -10,10 +10,10 @@ from threading import Event
 
 import click
 
+from effaced.core.errors import EffacedError
+from effaced.core.private_files import keep_files_private
 from effaced.demo.company import demo_people, vendor_records
 from effaced.demo.vendors import DEMO_TOKEN, VENDORS, Vendors
-from effaced.errors import EffacedError
-from effaced.private import keep_files_private
 
 
 @click.command("vendors")

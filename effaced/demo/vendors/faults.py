@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from effaced.errors import Refused
+from effaced.core.errors import Refused
 
 Option = str | int | float | bool
 _NINETY_DAYS = 90 * 86_400

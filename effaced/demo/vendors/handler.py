@@ -12,11 +12,11 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
-from effaced import clock
+from effaced.core import clock
+from effaced.core.errors import Refused
 from effaced.demo.vendors.faults import FaultKind
 from effaced.demo.vendors.page import render
 from effaced.demo.vendors.store import VENDORS, Vendor
-from effaced.errors import Refused
 
 if TYPE_CHECKING:
     from effaced.demo.vendors.server import Server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from effaced.errors import Unavailable
+from effaced.core.errors import Unavailable
 
 
 def switch(vendors: str, vendor: str, kind: str, **options: object) -> None:

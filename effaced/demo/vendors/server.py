@@ -12,11 +12,11 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
-from effaced import clock
+from effaced.core import clock
+from effaced.core.errors import Unavailable
 from effaced.demo.vendors.faults import Fault, duration, make_fault
 from effaced.demo.vendors.handler import Call, Handler
 from effaced.demo.vendors.store import VENDORS, Store, known
-from effaced.errors import Unavailable
 
 PREFIX = "EFFACED_DEMO_"
 DEMO_TOKEN = "demo-vendor-token"  # noqa: S105 (nothing real is behind it)

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
 
-from effaced import clock
-from effaced.errors import Refused
-from effaced.private import make_parents, private_file
+from effaced.core import clock
+from effaced.core.errors import Refused
+from effaced.core.private_files import make_parents, private_file
 
 
 @dataclass(frozen=True, slots=True)

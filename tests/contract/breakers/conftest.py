@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from breaker_cast import NOON, STORES, Where
 
-from effaced import clock
 from effaced.breakers.repository import CircuitBreakerStateRepository
+from effaced.core import clock
 
 
 @pytest.fixture(scope="module")

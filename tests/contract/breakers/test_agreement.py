@@ -14,7 +14,6 @@ from breaker_cast import API, CRM, FAILURE, NEUTRAL, NOON, SUCCESS, Where, regis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from effaced import clock
 from effaced.breakers.admission import admit, record
 from effaced.breakers.machine import force, reset, tidied
 from effaced.breakers.model import BreakerRole, BreakerState, CircuitBreakerStateData
@@ -22,6 +21,7 @@ from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicy
 from effaced.breakers.registry import Admission, BreakerRegistry
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.core import clock
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "15"))
 DAYS = itertools.count()

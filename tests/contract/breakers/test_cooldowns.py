@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from breaker_cast import API, NOON, Where, registry, seconds
 
-from effaced import clock
 from effaced.breakers.cooldowns import CooldownStore
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
-from effaced.clock import ManualClock
+from effaced.core import clock
+from effaced.core.clock import ManualClock
 
 pytestmark = pytest.mark.usefixtures("now")
 HOST = "API.example"

@@ -14,8 +14,8 @@ from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.registry import BreakerRegistry, Permit
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
-from effaced.clients import retry_after
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
+from effaced.core.http_clients import retry_after
 
 pytestmark = pytest.mark.usefixtures("now")
 HOST = "api.example"

@@ -9,8 +9,8 @@ from breaker_cast import CRM, NOON, seconds
 
 from effaced.breakers.model import BreakerState, CircuitBreakerStateData
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
-from effaced.clock import ManualClock
-from effaced.errors import Refused
+from effaced.core.clock import ManualClock
+from effaced.core.errors import Refused
 
 pytestmark = pytest.mark.usefixtures("now")
 

@@ -14,9 +14,9 @@ from letters_cast import databases, emptied
 from saga_cast import KEYRING
 from sqlalchemy import insert, update
 
-from effaced import clock
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
 from effaced.deadletters.data import FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
 from effaced.deadletters.memory import InMemoryFailedOperationRepository, LinkedWork

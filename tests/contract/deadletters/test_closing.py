@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from effaced.clock import ManualClock
-from effaced.errors import Conflict
+from effaced.core.clock import ManualClock
+from effaced.core.errors import Conflict
 from effaced.model import DeadLetterDomain
 
 from .conftest import Store, Work

@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 from saga_cast import KEYRING
 
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, Refused
 from effaced.deadletters.interface import FailedOperationRepository
 from effaced.deadletters.memory import InMemoryFailedOperationRepository
 from effaced.deadletters.repository import SQLFailedOperationRepository
-from effaced.errors import Conflict, Refused
 from effaced.model import OutboxStatus, new_id
 
 from .conftest import START, Store

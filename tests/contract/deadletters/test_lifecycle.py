@@ -11,9 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 from waiting import PATIENCE
 
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
+from effaced.core.errors import Conflict, Refused
 from effaced.deadletters.data import DLQCompressedEntry
-from effaced.errors import Conflict, Refused
 from effaced.model import OutboxStatus, new_id
 
 from .conftest import START, Store

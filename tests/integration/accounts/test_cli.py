@@ -14,10 +14,10 @@ from effaced.accounts.api_keys import authenticate
 from effaced.accounts.sign_in import Attempt, sign_in
 from effaced.cli.apikey import apikey
 from effaced.cli.officer import officer
-from effaced.config import Settings
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database
-from effaced.errors import Conflict, NotFound, Refused
+from effaced.core.config import Settings
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, NotFound, Refused
 
 Run = Callable[..., Result]
 PASSWORD = "correct horse battery"

@@ -16,8 +16,8 @@ from effaced.accounts.sign_in import Attempt, SignInBusy, SignInResult, sign_in
 from effaced.accounts.tables import Officer, SignInRefusals
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestRepeated
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
 from effaced.model import Role
 
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"

@@ -30,9 +30,9 @@ from werkzeug.test import TestResponse
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.tables import ApiKey
 from effaced.app import create_app
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Base, Database
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Base, Database
 from effaced.runtime import Runtime
 
 DATAMAP = """

@@ -12,7 +12,6 @@ from attempts_cast import Try, write
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from effaced import clock
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.scopes import Scope
 from effaced.audit.tables import AuditEvent
@@ -21,6 +20,7 @@ from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.shadow import L2SyncFailureRecord
 from effaced.breakers.shadow_rows import SQLShadowKeeper
 from effaced.breakers.tables import BreakerShadow
+from effaced.core import clock
 from effaced.notify.tables import Message
 
 from .conftest import Api

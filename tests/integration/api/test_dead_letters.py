@@ -12,10 +12,10 @@ from saga_cast import NOON
 from sqlalchemy import insert, select, update
 from werkzeug.test import TestResponse
 
-from effaced import clock
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.audit.tables import AuditEvent
+from effaced.core import clock
 from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import (

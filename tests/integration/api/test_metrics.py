@@ -15,8 +15,8 @@ from attempts_cast import Try, ended_entry, write
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import event
 
-from effaced import clock
 from effaced.api import metrics
+from effaced.core import clock
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, DeadLetterDomain, DeadLetterStatus, OutboxStatus, new_id
 from effaced.outbox.flow import pause

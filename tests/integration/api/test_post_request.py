@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent, Note
-from effaced.crypto import new_key
+from effaced.core import clock
+from effaced.core.crypto import new_key
 from effaced.model import RequestStatus
 from effaced.requests.tables import Request
 

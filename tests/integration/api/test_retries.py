@@ -12,10 +12,10 @@ from attempts_cast import Try, write
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from effaced import clock
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent, Note
+from effaced.core import clock
 from effaced.model import AttemptOutcome, RequestStatus
 from effaced.requests.housekeeping import forget_policies_of_closed
 from effaced.requests.tables import Request

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from effaced.app import create_app
-from effaced.servers import Valkey
+from effaced.core.servers import Valkey
 
 Api = Any
 

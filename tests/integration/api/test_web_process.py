@@ -16,10 +16,10 @@ import pytest
 from served import PATIENCE, connections, is_open, served, sign_in
 from sqlalchemy import func, insert, select
 
-from effaced import clock
 from effaced.accounts.throttle import MOST_PER_ADDRESS
 from effaced.audit.spool import AT_ONCE
 from effaced.audit.tables import AuditEvent
+from effaced.core import clock
 
 Api = Any
 HEAD = b"POST /console/sign-in HTTP/1.1\r\nHost: effaced\r\n"

@@ -10,15 +10,15 @@ from uuid import UUID
 import pytest
 from sqlalchemy import insert, select
 
-from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestRepeated
 from effaced.audit.export import Format, export
 from effaced.audit.read import AuditFilter
 from effaced.audit.spool import Spool
 from effaced.audit.tables import AuditEvent
-from effaced.db import Database
-from effaced.errors import Refused
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import Refused
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 

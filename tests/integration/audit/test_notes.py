@@ -12,10 +12,10 @@ from effaced.audit.events import ReferenceRevealed
 from effaced.audit.notes import NoteRef, forget_note, noted, read_notes, write_note
 from effaced.audit.tables import AuditEvent
 from effaced.cli.audit import audit
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
-from effaced.errors import NotFound
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import NotFound
 from effaced.model import new_id
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, insert, select, text
 
-from effaced import clock
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestRepeated
 from effaced.audit.export import Format, export
 from effaced.audit.read import AuditFilter
 from effaced.audit.spool import AT_ONCE, Spool
 from effaced.audit.tables import AuditEvent
-from effaced.db import Database
-from effaced.errors import Unavailable
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import Unavailable
 
 
 def add_events(db: Database, count: int) -> None:

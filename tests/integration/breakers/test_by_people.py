@@ -10,16 +10,16 @@ from breaker_cast import API, CRM, FAILURE, NOON, Heard, registry, seconds
 from saga_cast import KEYRING
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.notes import write_note
 from effaced.audit.tables import AuditEvent
 from effaced.breakers import transitions
 from effaced.breakers.model import BreakerState, Transition
 from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import Refused
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import Refused
 
 
 @pytest.fixture(autouse=True)

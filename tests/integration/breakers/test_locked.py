@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from effaced.breakers.registry import STORE_UNAVAILABLE, BreakerRegistry
 from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.db import Database
+from effaced.core.db import Database
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pytest
 from attempts_cast import Try, write
 from breaker_cast import API, CRM, NOON, seconds
 
-from effaced import clock
 from effaced.breakers import transitions
 from effaced.breakers.model import BreakerEvent, BreakerState, Transition
 from effaced.breakers.telemetry import BreakerSummary, Called, summary
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import Refused
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import Refused
 from effaced.model import AttemptOutcome
 
 CLOSED, OPEN, HALF_OPEN = BreakerState.CLOSED, BreakerState.OPEN, BreakerState.HALF_OPEN

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from effaced import demo
 from effaced.cli.main import COMMANDS, cli
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
 from effaced.demo.company import create_company
 from effaced.demo.vendors import VENDORS
 

@@ -16,16 +16,17 @@ from attempts_cast import Try, write
 from click.testing import CliRunner, Result
 from sqlalchemy import select, text
 
-from effaced import clock, doorbell
+from effaced import doorbell
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import AuditEvent, Note
 from effaced.breakers.model import BreakerState
-from effaced.cli.breaker import breaker
+from effaced.cli.breaker.group import breaker
 from effaced.cli.serve import drain
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
-from effaced.errors import ConfigurationError, Conflict, NotFound, Refused
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError, Conflict, NotFound, Refused
 from effaced.model import AttemptOutcome, SubjectRef, new_id
 from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.flow import pause

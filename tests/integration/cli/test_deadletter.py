@@ -19,11 +19,11 @@ from letters_cast import Post
 from saga_cast import KEYRING
 from waiting import eventually
 
-from effaced.cli.deadletter import deadletter
-from effaced.config import Settings
-from effaced.db import Database
+from effaced.cli.deadletter.group import deadletter
+from effaced.core.config import Settings
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import Conflict, NotFound, Refused
 from effaced.model import DeadLetterStatus, new_id
 from effaced.requests.tables import Request
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from effaced.cli.demo import demo
+from effaced.core.errors import Unavailable
 from effaced.demo.running import find_running, tell_running
-from effaced.errors import Unavailable
 
 
 def test_without_a_demo_it_says_how_to_start_one(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from sqlalchemy import select
 
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import AuditEvent
-from effaced.cli.resolver import resolver
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
-from effaced.errors import Conflict, NotFound, Refused
+from effaced.cli.resolver.group import resolver
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.model import SubjectKey, SubjectRef, new_id
 from effaced.outbox.enqueue import Call, enqueue
 

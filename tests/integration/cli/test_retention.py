@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from retention_cast import ERASED, INVOICE_DUE, LAST_DUE, LINE_DUE, Shop, on
 
 from effaced.cli.retention import retention
-from effaced.config import Settings
-from effaced.db import Database
-from effaced.errors import NotFound, Refused
+from effaced.core.config import Settings
+from effaced.core.db import Database
+from effaced.core.errors import NotFound, Refused
 from effaced.runtime import Runtime
 
 Run = Callable[..., Result]

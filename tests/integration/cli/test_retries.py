@@ -13,14 +13,14 @@ from attempts_cast import Try, write
 from click.testing import CliRunner, Result
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import AuditEvent, Note
 from effaced.cli.retries import retries
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
-from effaced.errors import Conflict, NotFound, Refused
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.model import AttemptOutcome
 
 RESOLVERS = """

@@ -17,11 +17,11 @@ from sqlalchemy import func, insert, select
 from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
-from effaced import clock
 from effaced.accounts.tables import Officer
 from effaced.app import create_app
 from effaced.audit.tables import AuditEvent
 from effaced.console.guard import SIGNED_IN_AT
+from effaced.core import clock
 from effaced.model import RequestKind, RequestStatus, new_id
 from effaced.requests.tables import Request
 from tests.browser.seed import PASSWORD, House, open_house

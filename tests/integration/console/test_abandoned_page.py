@@ -8,11 +8,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import insert, select
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
+from effaced.core import clock
+from effaced.core.errors import ResolverError
 from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import ResolverError
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, new_id
 from effaced.outbox.tables import OutboxRow
 from tests.browser.seed import House

@@ -11,10 +11,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.append import Record, append
 from effaced.audit.events import ApiKeyRevoked, PasswordChanged
 from effaced.audit.tables import AuditEvent
+from effaced.core import clock
 from effaced.model import new_id
 from tests.browser.seed import House
 from tests.integration.console.conftest import NOON, Visitor, count_events, ref_of

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
+from effaced.core import clock
+from effaced.core.errors import ResolverError
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import ResolverError
 from effaced.model import DeadLetterStatus, OutboxStatus, RequestStatus, StepOutcome
 from tests.browser.seed import INSTRUCTIONS, ON_PAPER, House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events, ref_of, status_of

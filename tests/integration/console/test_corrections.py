@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import insert, select, update
 
-from effaced import clock
+from effaced.core import clock
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus, RequestStatus, new_id
 from tests.browser.seed import House, customers

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from effaced.app import create_app
-from effaced.errors import ConfigurationError, Unavailable
+from effaced.core.errors import ConfigurationError, Unavailable
 from effaced.runtime import Runtime
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, Visitor

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
-from effaced.clock import ManualClock
-from effaced.errors import ResolverError
+from effaced.core.clock import ManualClock
+from effaced.core.errors import ResolverError
 from effaced.model import RequestStatus
-from effaced.requests.attest import attest
 from effaced.resolvers.protocols import AlreadyAbsent, Scheduled
+from effaced.triage.attest import attest
 from tests.browser.seed import House
 from tests.integration.console.conftest import NOON, Visitor, ref_of, seated, status_of
 from tests.integration.console.test_overview_page import needs

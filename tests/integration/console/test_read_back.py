@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from effaced import clock
+from effaced.core import clock
 from effaced.model import CheckReason, Verification
 from effaced.resolvers.check import Checked
 from effaced.resolvers.read_backs import record_check

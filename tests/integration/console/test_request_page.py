@@ -10,9 +10,9 @@ from datetime import timedelta
 
 from sqlalchemy import func, insert, select, text, update
 
-from effaced import clock
 from effaced.audit.tables import Note
-from effaced.errors import ResolverError
+from effaced.core import clock
+from effaced.core.errors import ResolverError
 from effaced.model import RequestStatus
 from effaced.requests.tables import Request
 from tests.browser.seed import DATAMAP, House, orders

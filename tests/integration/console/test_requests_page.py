@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
 from effaced.console.search_token import VALID
+from effaced.core import clock
 from effaced.model import RequestStatus
 from effaced.requests.tables import Request
 from tests.browser.seed import House, fill

@@ -10,14 +10,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import insert, select
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
 from effaced.breakers.model import BreakerState
+from effaced.core import clock
+from effaced.core.servers import Valkey
 from effaced.model import AttemptOutcome, OutboxOperation, PolicyKind, PolicyScope, new_id
 from effaced.outbox.flow import ALL, standing
 from effaced.retries.overrides import Target, get
 from effaced.retries.tables import Attempt
-from effaced.servers import Valkey
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events
 

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
-from effaced.errors import ResolverError
+from effaced.core import clock
+from effaced.core.errors import ResolverError
 from effaced.model import OutboxStatus
 from effaced.outbox.flow import ALL, standing
 from effaced.resolvers.protocols import CredentialsRefused, Scheduled

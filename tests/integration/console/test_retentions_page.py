@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlalchemy import text
 
-from effaced.console import retentions
+from effaced.console.retentions import view as retentions
 from tests.browser.seed import OLD, House
 from tests.integration.console.conftest import HTMX, Visitor, count_events, ref_of
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from sqlalchemy import insert
 
-from effaced import clock
+from effaced.core import clock
 from effaced.model import OutboxOperation, OutboxStatus, new_id
 from effaced.outbox.tables import OutboxRow
 from effaced.resolvers.protocols import Scheduled

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from flask import Flask
 
-from effaced import clock
 from effaced.accounts.officers import set_password
 from effaced.accounts.tables import Officer
+from effaced.core import clock
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, path_of
 

@@ -6,7 +6,7 @@ import re
 
 from sqlalchemy import insert, select
 
-from effaced import clock
+from effaced.core import clock
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome, Verification, new_id
 from effaced.outbox.tables import OutboxRow

@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
-from effaced.crypto import Keyring
-from effaced.datamap.load import load_map
-from effaced.datamap.model import DataMap
-from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.db import Database
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import DataMap
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 
 
 class Company:

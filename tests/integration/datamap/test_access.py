@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.check import check_map
-from effaced.datamap.erase import erase
+from effaced.datamap.check.data_map import check_map
+from effaced.datamap.run.erase import erase
 
 pytestmark = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.check import check_map
-from effaced.datamap.plan import plan_erasure
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
+from effaced.datamap.check.data_map import check_map
+from effaced.datamap.plan.erasure import plan_erasure
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from effaced.crypto import Keyring, new_key
-from effaced.datamap.check import check_map
-from effaced.datamap.erase import erase
-from effaced.datamap.notes import find_notes
-from effaced.datamap.read_schema import read_schema
-from effaced.errors import ConfigurationError
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.errors import ConfigurationError
+from effaced.datamap.check.data_map import check_map
+from effaced.datamap.check.notes import find_notes
+from effaced.datamap.run.erase import erase
+from effaced.datamap.schema.read import read_schema
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 KEYS = Keyring.parse(new_key("k7"))

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from effaced import clock
-from effaced.cli.datamap import datamap
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
-from effaced.errors import ConfigurationError, NotFound
+from effaced.cli.datamap.group import datamap
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError, NotFound
 
 MAP = """\
 version: 1

@@ -9,8 +9,8 @@ import pytest
 from decide_draft import decided
 from read_draft import drafted, read, review
 
-from effaced.datamap.draft.draft import draft_map
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
+from effaced.draft.draft import draft_map
 
 ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)

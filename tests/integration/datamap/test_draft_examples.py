@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from decide_draft import EXAMPLES, SCHEMAS, decided, run_script
 
-from effaced.datamap.check import check_map
-from effaced.datamap.draft.draft import draft_map
-from effaced.datamap.erase import dry_run, erase
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
+from effaced.datamap.check.data_map import check_map
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
+from effaced.datamap.run.erase import dry_run, erase
+from effaced.draft.draft import draft_map
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 DOCUMENTED = {"shop": (), "clinic": ("public", "billing"), "saas": ()}

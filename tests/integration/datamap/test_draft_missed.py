@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from read_draft import drafted, review
 
-from effaced.datamap.draft.draft import draft_map
+from effaced.draft.draft import draft_map
 
 ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
 PATIENTS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from read_draft import drafted, review
 
-from effaced.datamap.draft.draft import draft_map
+from effaced.draft.draft import draft_map
 
 USERS = "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) NOT NULL UNIQUE, name varchar(60))"
 THREE = "INSERT INTO users VALUES (1, 'a@x.example', 'A'), (2, 'b@x.example', 'B'), (3, 'c@x.example', 'C')"

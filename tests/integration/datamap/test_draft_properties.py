@@ -12,8 +12,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from effaced.datamap.draft.draft import draft_map
-from effaced.db import Database
+from effaced.core.db import Database
+from effaced.draft.draft import draft_map
 
 NOUNS = [
     "customer",

@@ -6,8 +6,8 @@ import pytest
 from decide_draft import decided
 from read_draft import drafted, read, review
 
-from effaced.datamap.check import check_map
-from effaced.datamap.draft.draft import draft_map
+from effaced.datamap.check.data_map import check_map
+from effaced.draft.draft import draft_map
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 USERS = "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) NOT NULL UNIQUE, name varchar(60))"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from read_draft import drafted, review
 
-from effaced.datamap.draft.concepts import BY_WORD
-from effaced.datamap.draft.names import concept_of
+from effaced.datamap.vocabulary.concepts import BY_WORD
+from effaced.datamap.vocabulary.names import concept_of
 
 USERS = "CREATE TABLE users (id integer PRIMARY KEY, email varchar(60) NOT NULL UNIQUE, name varchar(60))"
 

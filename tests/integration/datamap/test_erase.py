@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.erase import TableEffect, count_reachable, dry_run, erase
-from effaced.datamap.model import Action, Retained
-from effaced.errors import Conflict, NotFound
+from effaced.core.errors import Conflict, NotFound
+from effaced.datamap.model.data_map import Action, Retained
+from effaced.datamap.run.erase import TableEffect, count_reachable, dry_run, erase
 
 ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)

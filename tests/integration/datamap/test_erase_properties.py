@@ -23,13 +23,13 @@ from world_database import build, look, script, violations, write_map
 from world_reckoning import reckon
 from worlds import draw_world
 
-from effaced.datamap.erase import TableEffect, count_reachable, dry_run, erase, erase_and_look
-from effaced.datamap.key import join_id
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import ErasurePlan, plan_erasure
-from effaced.datamap.subject import find_subject
-from effaced.db import Database
-from effaced.errors import ConfigurationError
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError
+from effaced.datamap.compile.key import join_id
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
+from effaced.datamap.run.erase import TableEffect, count_reachable, dry_run, erase, erase_and_look
+from effaced.datamap.run.subject import find_subject
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "30"))
 SHARDS = 5

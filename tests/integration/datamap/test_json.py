@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from effaced.crypto import Keyring, new_key
-from effaced.datamap.erase import count_reachable, dry_run, erase
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
+from effaced.core.crypto import Keyring, new_key
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
+from effaced.datamap.run.erase import count_reachable, dry_run, erase
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 KEYS = Keyring.parse(new_key("k7"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.erase import dry_run, erase, erase_and_look
-from effaced.datamap.model import Action
-from effaced.errors import Conflict
+from effaced.core.errors import Conflict
+from effaced.datamap.model.data_map import Action
+from effaced.datamap.run.erase import dry_run, erase, erase_and_look
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 

@@ -9,10 +9,10 @@ from textwrap import dedent
 import pytest
 from sqlalchemy import text
 
-from effaced.datamap.erase import erase
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
-from effaced.db import Database
+from effaced.core.db import Database
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
+from effaced.datamap.run.erase import erase
 
 MAP = """
     version: 1

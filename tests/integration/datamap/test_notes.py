@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from effaced import clock
-from effaced.datamap.notes import find_notes
+from effaced.core import clock
+from effaced.datamap.check.notes import find_notes
 from tests.integration.datamap.conftest import Company
 
 MAP = """

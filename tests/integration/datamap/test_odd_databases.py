@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from effaced.datamap.check import check_map
-from effaced.datamap.erase import dry_run, erase, erase_and_look
-from effaced.datamap.model import Action
-from effaced.datamap.notes import find_notes
-from effaced.datamap.read_schema import read_schema
-from effaced.datamap.rectify import rectify
-from effaced.errors import Conflict
+from effaced.core.errors import Conflict
+from effaced.datamap.check.data_map import check_map
+from effaced.datamap.check.notes import find_notes
+from effaced.datamap.model.data_map import Action
+from effaced.datamap.run.erase import dry_run, erase, erase_and_look
+from effaced.datamap.run.rectify import rectify
+from effaced.datamap.schema.read import read_schema
 from effaced.model import Correction
 
 ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)

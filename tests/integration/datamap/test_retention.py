@@ -10,14 +10,14 @@ import pytest
 from retention_cast import MAP as SHOP
 from sqlalchemy import select
 
-from effaced import clock
-from effaced.datamap.bulk import limited_to
-from effaced.datamap.check import check_map
-from effaced.datamap.ends import last_day
-from effaced.datamap.erase import erase
-from effaced.datamap.read_schema import read_schema
-from effaced.datamap.retention import TODAY, Ended, plan_retention
-from effaced.datamap.until import Unit, parse_until
+from effaced.core import clock
+from effaced.datamap.check.data_map import check_map
+from effaced.datamap.compile.batches import limited_to
+from effaced.datamap.compile.last_day_sql import last_day
+from effaced.datamap.model.last_day import Unit, parse_until
+from effaced.datamap.plan.retention import TODAY, Ended, plan_retention
+from effaced.datamap.run.erase import erase
+from effaced.datamap.schema.read import read_schema
 
 ZONE = ZoneInfo("UTC")
 

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import text
 
-from effaced.cli.datamap import datamap
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.datamap.samples import sample
-from effaced.db import Database
+from effaced.cli.datamap.group import datamap
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.datamap.run.samples import sample
 from tests.integration.datamap.conftest import Company
 
 MAP = """

@@ -7,8 +7,8 @@ import unicodedata
 import pytest
 from sqlalchemy import text
 
-from effaced.datamap.erase import count_reachable, dry_run, erase
-from effaced.datamap.scrub import ERASED, pattern, scrub
+from effaced.datamap.run.erase import count_reachable, dry_run, erase
+from effaced.datamap.surrogates.scrub_pattern import ERASED, pattern, scrub
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.erase import erase
-from effaced.datamap.subject import Subject, find_subject
+from effaced.datamap.run.erase import erase
+from effaced.datamap.run.subject import Subject, find_subject
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 

@@ -9,10 +9,10 @@ import uuid
 
 import pytest
 
-from effaced.crypto import Keyring, new_key
-from effaced.datamap.erase import count_reachable, dry_run, erase
-from effaced.datamap.subject import find_subject
-from effaced.errors import ConfigurationError
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.errors import ConfigurationError
+from effaced.datamap.run.erase import count_reachable, dry_run, erase
+from effaced.datamap.run.subject import find_subject
 
 ONLY_SQLITE = pytest.mark.parametrize("company_database", ["sqlite"], indirect=True)
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)

@@ -8,8 +8,8 @@ import pytest
 from letters_cast import Post, databases, emptied
 from saga_cast import NOON
 
-from effaced import clock
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.db import Database
 
 __all__ = ["databases"]
 

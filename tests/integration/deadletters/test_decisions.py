@@ -12,10 +12,11 @@ from letters_cast import NO, Post
 from saga_cast import KEYRING, NOON, CheckingVendor, Vendor
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import Note
-from effaced.clock import ManualClock
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.errors import Conflict, NotFound, Refused, ResolverError
 from effaced.deadletters import change
 from effaced.deadletters.assign import add_note, assign, notes_of
 from effaced.deadletters.context import MOST_FAILURES
@@ -27,7 +28,6 @@ from effaced.deadletters.rules import DECISIONS
 from effaced.deadletters.sla import THRESHOLDS
 from effaced.deadletters.tables import DeadLetter
 from effaced.deadletters.tidy import archive_settled
-from effaced.errors import Conflict, NotFound, Refused, ResolverError
 from effaced.model import (
     DeadLetterDomain,
     DeadLetterStatus,
@@ -41,9 +41,9 @@ from effaced.model import (
     new_id,
 )
 from effaced.notify.tables import Delivery, Message
-from effaced.requests.attest import attest
 from effaced.requests.read import Blocker, RequestFilter, list_requests
 from effaced.requests.tables import Request
+from effaced.triage.attest import attest
 
 S = DeadLetterStatus
 

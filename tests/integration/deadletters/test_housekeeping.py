@@ -12,22 +12,22 @@ from sqlalchemy import func, select
 
 from effaced.audit.notes import write_note
 from effaced.audit.tables import Note
-from effaced.clock import ManualClock
-from effaced.config import Settings
-from effaced.crypto import new_key
+from effaced.core.clock import ManualClock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.errors import Conflict
 from effaced.deadletters.acquire import acquire_for_replay
 from effaced.deadletters.assign import add_note
 from effaced.deadletters.purge import evict, purge
 from effaced.deadletters.record import Failure, record_failures
 from effaced.deadletters.tables import DeadLetter, Redrive, RedriveRow
 from effaced.deadletters.tidy import archive_settled, archive_these, expire, release_stale
-from effaced.errors import Conflict
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
 from effaced.outbox.tables import OutboxRow
-from effaced.requests.letters import tidy_letters
-from effaced.requests.redrive_set import advance_all
 from effaced.requests.tables import Request
 from effaced.runtime import Runtime
+from effaced.triage.housekeeping import tidy_letters
+from effaced.triage.redrive import advance_all
 from effaced.worker.bell import RqBell
 from effaced.worker.schedule import Scheduler
 

@@ -17,16 +17,16 @@ from sqlalchemy import select, text
 from waiting import eventually
 
 from effaced.audit.notes import read_notes
-from effaced.clock import ManualClock
-from effaced.crypto import new_key
-from effaced.db import Database, is_postgres
+from effaced.core.clock import ManualClock
+from effaced.core.crypto import new_key
+from effaced.core.db import Database, is_postgres
+from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import Conflict, NotFound, Refused
 from effaced.model import DeadLetterStatus, OutboxStatus, RedriveStatus, new_id
-from effaced.requests import redrive_set
-from effaced.requests.redrive_set import advance, advance_all, cancel_redrive, step
-from effaced.requests.redrive_view import list_redrives, redrive_results
+from effaced.triage import redrive as redrive_set
+from effaced.triage.redrive import advance, advance_all, cancel_redrive, step
+from effaced.triage.redrive_read import list_redrives, redrive_results
 
 SECOND = timedelta(seconds=1)
 
@@ -327,8 +327,8 @@ class TestCrash:
 STEP_BY_STEP = """
 import sys
 from uuid import UUID
-from effaced.db import Database
-from effaced.requests.redrive_set import step
+from effaced.core.db import Database
+from effaced.triage.redrive import step
 
 database = Database(sys.argv[1])
 for number in range(30):
@@ -343,8 +343,8 @@ with database.begin() as session:
 
 RACER = """
 import sys
-from effaced.crypto import Keyring
-from effaced.db import Database
+from effaced.core.crypto import Keyring
+from effaced.core.db import Database
 from effaced.deadletters.repository import SQLFailedOperationRepository
 
 letters = SQLFailedOperationRepository(Database(sys.argv[1]), Keyring.parse(sys.argv[2]))

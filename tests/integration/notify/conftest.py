@@ -10,9 +10,9 @@ import pytest
 from notify_cast import Town, webhook
 from receivers import Mailbox, Receiver, mailbox, receiver
 
-from effaced import clock
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from notify_cast import Town, webhook
 from receivers import SECRET, Receiver
 
 from effaced.cli.main import cli
-from effaced.crypto import new_key
-from effaced.db import Database
-from effaced.errors import ConfigurationError, NotFound
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError, NotFound
 
 
 @pytest.fixture

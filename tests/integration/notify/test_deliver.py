@@ -10,7 +10,7 @@ import pytest
 from notify_cast import Town, abandoned, webhook
 from receivers import Receiver, receiver
 
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 from effaced.model import DeadLetterDomain, DeliveryStatus, OutboxOperation, new_id
 from effaced.notify.claim import claim
 from effaced.notify.fanout import fan_out

@@ -11,9 +11,9 @@ from requests_cast import Office
 from sqlalchemy import select
 
 from effaced.audit.tables import AuditEvent
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 from effaced.model import DeadLetterStatus, DeliveryStatus
-from effaced.requests.redrive import redrive
+from effaced.triage.retry import redrive
 
 
 @pytest.fixture

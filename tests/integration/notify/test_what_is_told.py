@@ -11,13 +11,13 @@ from receivers import Mailbox, Receiver
 from requests_cast import Office
 from saga_cast import CheckingVendor, House, Vendor
 
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import ResolverError
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import ResolverError
 from effaced.notify.tables import Message
 from effaced.notify.tidy import forget_old_messages
 from effaced.requests.approve import approve_and_execute
-from effaced.requests.redrive import redrive
+from effaced.triage.retry import redrive
 
 ANNA = "anna@people.example"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from requests_cast import Office
 
-from effaced.db import Database
+from effaced.core.db import Database
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from retention_cast import MAP as SHOP
 from sqlalchemy import select, text
 
 from effaced.audit.tables import AuditEvent
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
-from effaced.db import Database
+from effaced.core.db import Database
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
 from effaced.requests.execute import Executor
 
 NOTES = """

@@ -14,9 +14,9 @@ from requests_cast import MAP, Office
 from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
-from effaced.crypto import Keyring, new_key
+from effaced.core import clock
+from effaced.core.crypto import Keyring, new_key
 from effaced.model import OutboxStatus, RequestKind, RequestStatus, new_id
 from effaced.notify.tables import Message
 from effaced.requests.approve import approve_and_execute
@@ -24,12 +24,12 @@ from effaced.requests.complete import complete_operations
 from effaced.requests.duplicates import release_duplicates
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive
-from effaced.requests.redrive import redrive
 from effaced.requests.subject import open_subject
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
+from effaced.triage.retry import redrive
 
 ORDERS = "  orders: {link: {to: people, on: {person: id}}, columns: {id: delete, person: delete}}\n"
 ANNA = "INSERT INTO people VALUES (1, 'anna@people.example', 'c-1')"
@@ -255,7 +255,7 @@ class TestAfterExecution:
         assert office.receive().request.duplicate_of == second.id
 
     def test_somebody_who_is_gone_and_completed_is_not_known(self, office: Office) -> None:
-        from effaced.errors import Refused
+        from effaced.core.errors import Refused
 
         first = office.receive(approvals=0).request
         office.executor.execute_now(first.id)

@@ -11,10 +11,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import QueuePool
 
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import ResolverError
 from effaced.embed import Effaced, Taken
-from effaced.errors import ResolverError
 from effaced.model import OutboxStatus, RequestStatus
 from effaced.resolvers.registry import Registered, ResolverRegistry
 

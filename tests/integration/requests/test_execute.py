@@ -9,19 +9,19 @@ import pytest
 from requests_cast import Office
 from sqlalchemy import text
 
-from effaced import clock
-from effaced.db import Database
-from effaced.errors import Conflict, NotFound, Refused
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
 from effaced.requests.approve import approve, approve_and_execute
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
-from effaced.requests.redrive import redrive
 from effaced.requests.tables import Request
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.registry import Registered
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
+from effaced.triage.retry import redrive
 
 REASON = "Identity checked."
 

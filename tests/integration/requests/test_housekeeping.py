@@ -7,7 +7,7 @@ from datetime import timedelta
 from requests_cast import Office
 from sqlalchemy import select
 
-from effaced import clock
+from effaced.core import clock
 from effaced.requests.housekeeping import ANSWERS_KEPT, forget_old_answers
 from effaced.requests.tables import IdempotentAnswer
 

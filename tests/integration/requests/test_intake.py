@@ -8,8 +8,8 @@ import pytest
 from requests_cast import Office
 from sqlalchemy import func, select
 
-from effaced import clock
-from effaced.errors import Refused
+from effaced.core import clock
+from effaced.core.errors import Refused
 from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.requests.identifiers import find_requests
 from effaced.requests.intake import receive

@@ -6,9 +6,9 @@ import pytest
 from requests_cast import Office
 from sqlalchemy import text
 
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
-from effaced.errors import Refused
+from effaced.core.errors import Refused
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
 from effaced.model import RequestKind
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive

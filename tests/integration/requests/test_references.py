@@ -12,10 +12,10 @@ from requests_cast import MAP, Office
 from effaced.model import RequestStatus, SubjectRef
 from effaced.requests.execute import Executor
 from effaced.requests.subject import seal_subject
-from effaced.requests.subject_changed import cancel_for_changed_subject, confirm_subject
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import Erased
 from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.triage.subject_changed import cancel_for_changed_subject, confirm_subject
 
 from .test_duplicates import run
 

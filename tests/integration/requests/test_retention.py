@@ -9,11 +9,11 @@ import pytest
 from retention_cast import ERASED, INVOICE_DUE, LAST_DUE, LINE_DUE, MAP, Shop, forbid, on
 from sqlalchemy import text
 
-from effaced.db import Database
-from effaced.errors import Refused
+from effaced.core.db import Database
+from effaced.core.errors import Refused
 from effaced.requests.retention import Standing
-from effaced.requests.retention_run import refresh
-from effaced.requests.retention_view import count_due, list_due, list_kept
+from effaced.retention.read import count_due, list_due, list_kept
+from effaced.retention.run import refresh
 
 DAY = timedelta(days=1)
 LINES = "&lines {retain: {basis: warranty, until: sold_on + 2 years}}"

@@ -13,12 +13,12 @@ import pytest
 from retention_cast import LAST_DUE, MAP, Shop, forbid, on
 from sqlalchemy import event, select
 
-from effaced import clock
-from effaced.db import Database
-from effaced.requests import retention_run
-from effaced.requests.retention_run import all_due, refresh
-from effaced.requests.retention_view import list_due
+from effaced.core import clock
+from effaced.core.db import Database
 from effaced.requests.tables import Retention
+from effaced.retention import run as retention_run
+from effaced.retention.read import list_due
+from effaced.retention.run import all_due, refresh
 
 MORE = range(30, 37)
 ALL = 2 + len(MORE)

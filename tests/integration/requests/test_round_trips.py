@@ -7,10 +7,10 @@ from pathlib import Path
 from sqlalchemy import text
 
 from effaced.bench.relay import relayed
-from effaced.crypto import Keyring, new_key
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
-from effaced.db import Database
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
 from effaced.model import RequestKind, RequestStatus
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive

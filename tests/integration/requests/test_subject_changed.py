@@ -9,13 +9,13 @@ import pytest
 from planned import planned
 from requests_cast import MAP, Office
 
-from effaced.errors import Conflict, NotFound
+from effaced.core.errors import Conflict, NotFound
 from effaced.model import Correction, DeadLetterDomain, DeadLetterStatus, RequestKind, RequestStatus, new_id
 from effaced.requests.execute import Executor
 from effaced.requests.intake import receive
-from effaced.requests.redrive import redrive
-from effaced.requests.subject_changed import cancel_for_changed_subject, confirm_subject
 from effaced.requests.tables import Request
+from effaced.triage.retry import redrive
+from effaced.triage.subject_changed import cancel_for_changed_subject, confirm_subject
 
 from .test_duplicates import rotate, run
 

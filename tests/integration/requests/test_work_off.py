@@ -8,10 +8,10 @@ import pytest
 from requests_cast import Office
 from sqlalchemy import event, select, text
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
+from effaced.core import clock
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
 from effaced.model import RequestStatus
 from effaced.requests.execute import Executor
 from effaced.requests.tables import Request

@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from effaced.cli.resolver import resolver as group
-from effaced.config import load_settings
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.cli.resolver.group import resolver as group
+from effaced.core.config import load_settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError, NotFound, Refused
 from effaced.demo.vendors import VENDORS, Vendors
-from effaced.errors import ConfigurationError, NotFound, Refused
 from effaced.model import CheckReason, ReadBackProof
 from effaced.resolvers.check import Checked, check, check_all, invent_reference
 from effaced.resolvers.load import load_registry

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from effaced import clock
+from effaced.core import clock
 from effaced.demo.company import demo_people, vendor_records
 from effaced.demo.vendors import Vendors
 from effaced.model import SubjectRef

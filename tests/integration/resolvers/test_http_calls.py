@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from effaced import clients
+from effaced.core import http_clients as clients
 from effaced.model import SubjectRef
 from effaced.resolvers.http import from_config
 from effaced.resolvers.protocols import Limits

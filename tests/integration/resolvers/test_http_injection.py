@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import SubjectRef
 
 KEY = UUID("01900000-0000-7000-8000-000000000001")

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from effaced import clock
-from effaced.errors import ResolverError
+from effaced.core import clock
+from effaced.core.errors import ResolverError
 from effaced.model import SubjectRef
 from effaced.resolvers.http import from_config
 from effaced.resolvers.http_answers import BODY_LIMIT

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.tables import AuditEvent
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
 from effaced.model import CheckReason, ReadBackProof
 from effaced.resolvers.check import Checked
 from effaced.resolvers.load import load_registry

@@ -14,9 +14,9 @@ from uuid import UUID
 import pytest
 from other_database import GOES, STAYS, Shop
 
-from effaced import clock
-from effaced.crypto import Keyring, new_key
-from effaced.datamap.forms import Hashing
+from effaced.core import clock
+from effaced.core.crypto import Keyring, new_key
+from effaced.datamap.surrogates.shapes import Hashing
 from effaced.model import Correction, SubjectRef, new_id
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.protocols import (

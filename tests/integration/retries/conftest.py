@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from saga_cast import NOON, House
 
-from effaced import clock
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.db import Database
 
 
 @pytest.fixture

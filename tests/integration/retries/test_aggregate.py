@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from saga_cast import NOON, House
 from sqlalchemy import delete, select
 
-from effaced import clock
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import Refused
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import Refused
 from effaced.model import AttemptOutcome, new_id
 from effaced.retries.aggregate import EARLIER, KEPT
 from effaced.retries.figures import LATENCY_BOUNDS, Figures, Histogram, from_columns, merged

@@ -9,7 +9,7 @@ from attempts_cast import Try, ended_entry, write
 from saga_cast import NOON, House, Vendor
 from sqlalchemy import func, select
 
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import AttemptOutcome, DeadLetterDomain, DeadLetterStatus, OutboxStatus, SubjectRef, new_id
 from effaced.outbox.requeue import requeue

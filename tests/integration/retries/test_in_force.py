@@ -14,10 +14,10 @@ from uuid import UUID
 import pytest
 from saga_cast import NOON, CheckingVendor, House, Vendor
 
-from effaced import clock
 from effaced.bench.relay import relayed
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
 from effaced.model import OutboxStatus, PolicyKind, PolicyScope, SubjectRef, Verification
 from effaced.outbox.claim import claim
 from effaced.resolvers.protocols import Answer, TransientFailure
@@ -28,7 +28,7 @@ SECOND = timedelta(seconds=1)
 LEASE = timedelta(minutes=5)
 CHANGE = """
 import json, sys
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.model import PolicyKind, PolicyScope
 from effaced.retries.overrides import Target, put
 from effaced.retries.policy import check_changes

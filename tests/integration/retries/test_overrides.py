@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from saga_cast import House
 
-from effaced.clock import ManualClock
-from effaced.errors import Conflict, Refused
+from effaced.core.clock import ManualClock
+from effaced.core.errors import Conflict, Refused
 from effaced.model import PolicyKind, PolicyScope, new_id
 from effaced.retries.layers import in_force
 from effaced.retries.overrides import Override, Target, check_rate, get, get_all, put, read_bodies, undo

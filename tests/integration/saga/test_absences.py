@@ -8,7 +8,7 @@ import pytest
 from saga_cast import NOON, House, Vendor
 from sqlalchemy import select
 
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 from effaced.notify.tables import Message
 from effaced.outbox.absences import Share, raised, ring_for_absences
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased

@@ -12,8 +12,8 @@ from saga_breakers import Block
 from saga_cast import CheckingVendor, Vendor
 from wild_resolver import WildResolver
 
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
 from effaced.model import OutboxStatus, Verification
 from effaced.outbox.tables import flow
 

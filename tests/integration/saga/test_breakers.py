@@ -12,13 +12,13 @@ from saga_cast import NOON, CheckingVendor, CorrectingVendor, Vendor
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from effaced import clock
 from effaced.breakers.model import BreakerRole, BreakerState
 from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.registry import Admission
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import ResolverError
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import ResolverError
 from effaced.model import AttemptOutcome, Correction, OutboxStatus, SubjectRef, Verification
 from effaced.resolvers.protocols import (
     Answer,

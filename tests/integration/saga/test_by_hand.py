@@ -13,9 +13,9 @@ from saga_cast import KEYRING, NOON, House, Vendor
 from sqlalchemy import select
 
 from effaced.audit.tables import Note
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import Conflict, NotFound, Refused, ResolverError
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, NotFound, Refused, ResolverError
 from effaced.model import (
     Correction,
     DeadLetterDomain,
@@ -27,15 +27,15 @@ from effaced.model import (
 )
 from effaced.outbox.claim import claim
 from effaced.outbox.entry import Entry
-from effaced.requests.attest import attest, reveal
 from effaced.requests.complete import complete_operations
-from effaced.requests.redrive import redrive
 from effaced.resolvers.manual import ManualConfig, ManualResolver
 from effaced.resolvers.protocols import Erased
 from effaced.resolvers.registry import Registered
 from effaced.saga.decide import decide
 from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
+from effaced.triage.attest import attest, reveal
+from effaced.triage.retry import redrive
 
 DUE = timedelta(days=14)
 RULES = Rules()

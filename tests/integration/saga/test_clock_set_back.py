@@ -11,7 +11,7 @@ from saga_cast import NOON, CheckingVendor, House, Vendor
 
 from effaced.breakers.model import BreakerState
 from effaced.breakers.sql import restart_waits as restart_breaker_waits
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 from effaced.model import OutboxStatus, Verification
 from effaced.outbox.claim import claim
 from effaced.outbox.flow import Booking, pause, pauses

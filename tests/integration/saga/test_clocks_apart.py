@@ -14,14 +14,14 @@ from saga_breakers import Block
 from saga_cast import CheckingVendor, House, Vendor, add_request
 from sqlalchemy import func, select
 
-from effaced import clock, dbtime
-from effaced.db import Database
+from effaced.core import clock, dbtime
+from effaced.core.db import Database
+from effaced.core.pipeline import Together
 from effaced.model import DeliveryStatus, NoticeType, OutboxStatus, Verification, new_id
 from effaced.notify.claim import claim as claim_delivery
 from effaced.notify.tables import Delivery, Message
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.flow import Booking, pause, standing
-from effaced.together import Together
 
 FIVE_MINUTES = 300.0
 CALLS = 30

@@ -11,12 +11,12 @@ import pytest
 from correction_cast import Bureau, tables_holding
 from saga_cast import NOON
 
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import ResolverError
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import ResolverError
 from effaced.model import OutboxStatus, RequestStatus
-from effaced.requests.attest import attest
 from effaced.resolvers.protocols import AwaitsPerson
+from effaced.triage.attest import attest
 
 NAME, EMAIL = "Annegret Xylander", "annegret.xylander@people.example"
 

@@ -10,7 +10,7 @@ import pytest
 from later_vendor import LaterVendor, later_vendor
 from saga_cast import NOON, House
 
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 from effaced.model import OutboxStatus, StepOutcome, Verification
 from effaced.outbox.tables import OutboxRow
 from effaced.resolvers.http import from_config

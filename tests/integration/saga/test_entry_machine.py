@@ -30,14 +30,14 @@ from hypothesis.stateful import (
 from saga_cast import KEYRING, NOON
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.audit.tables import AuditEvent
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError, Conflict, ResolverError
 from effaced.deadletters.acquire import acquire_by_person
 from effaced.deadletters.record import SUPERSEDED, record_recoveries
 from effaced.deadletters.tables import DeadLetter
-from effaced.errors import ConfigurationError, Conflict, ResolverError
 from effaced.model import (
     AttemptOutcome,
     Correction,
@@ -53,7 +53,6 @@ from effaced.outbox.flow import pause, resume
 from effaced.outbox.requeue import requeue
 from effaced.outbox.supersede import supersede_corrections
 from effaced.outbox.tables import Operation, OutboxRow, outbox
-from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AwaitsPerson, CredentialsRefused, Erased, Rectified, Scheduled
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
@@ -63,6 +62,7 @@ from effaced.saga.decide import decide
 from effaced.saga.facade import Outbox, OutboxEntry
 from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
+from effaced.triage.attest import attest
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "150")) // 10
 BACKOFF = BackoffPolicy()

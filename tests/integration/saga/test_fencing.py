@@ -14,11 +14,11 @@ from sqlalchemy import create_engine, event, text, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced import clock
 from effaced.audit.sink import DatabaseAuditSink
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import ConfigurationError
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError
 from effaced.model import OutboxOperation, OutboxStatus, RequestStatus, SubjectRef
 from effaced.outbox.claim import claim, claim_crashed
 from effaced.outbox.enqueue import Call, enqueue

@@ -12,7 +12,7 @@ import pytest
 from saga_cast import NOON, CheckingVendor, House, Vendor
 
 from effaced import doorbell
-from effaced.clock import ManualClock
+from effaced.core.clock import ManualClock
 from effaced.model import OutboxStatus, SubjectRef, Verification
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.flow import ALL, pause, pauses, resume

@@ -19,8 +19,8 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import Record
 from effaced.audit.sink import DatabaseAuditSink
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
 from effaced.model import OutboxStatus, SubjectRef, Verification
 from effaced.resolvers.protocols import Answer, Erased
 from effaced.retries.policy import BackoffPolicy

@@ -11,21 +11,22 @@ from threading import Barrier
 import pytest
 from saga_cast import KEYRING, NOON, House, Vendor
 
-from effaced import clock, doorbell
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import ConfigurationError, ResolverError
+from effaced import doorbell
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError, ResolverError
 from effaced.model import OutboxStatus, RequestStatus
 from effaced.outbox.claim import claim
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import Entry
 from effaced.outbox.tables import OutboxRow
-from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AlreadyAbsent, Erased, Scheduled
 from effaced.saga.decide import decide
 from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
+from effaced.triage.attest import attest
 
 RULES = Rules()
 

@@ -9,8 +9,8 @@ import pytest
 from saga_cast import NOON, CheckingVendor, House, Vendor
 from sqlalchemy import select
 
-from effaced.clock import ManualClock
-from effaced.errors import ResolverError
+from effaced.core.clock import ManualClock
+from effaced.core.errors import ResolverError
 from effaced.model import (
     DeadLetterDomain,
     DeadLetterStatus,

@@ -14,7 +14,7 @@ from saga_cast import House, add_request
 from sqlalchemy import select
 from waiting import eventually
 
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus
 from effaced.retries.tables import Attempt
 

@@ -12,8 +12,8 @@ from sqlalchemy import select
 
 from effaced.breakers.model import BreakerState
 from effaced.breakers.outcomes import Outcome, OutcomeKind
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
 from effaced.model import AttemptOutcome, CallRole, OutboxStatus, SubjectRef, Verification
 from effaced.resolvers.protocols import Answer, TransientFailure
 from effaced.retries.tables import Attempt

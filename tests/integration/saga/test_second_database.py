@@ -12,7 +12,7 @@ from requests_cast import Office
 from saga_cast import House
 from sqlalchemy import make_url, text
 
-from effaced.db import Database
+from effaced.core.db import Database
 from effaced.model import Correction, OutboxStatus, RequestStatus, StepOutcome, Verification
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pauses
 from effaced.requests.complete import complete_operations

@@ -24,9 +24,9 @@ from waiting import PATIENCE
 from effaced.audit.append import append_one
 from effaced.audit.events import ErasureCompleted
 from effaced.audit.sink import DatabaseAuditSink
-from effaced.clock import ManualClock
-from effaced.db import Database
-from effaced.errors import ConfigurationError, ResolverError
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
+from effaced.core.errors import ConfigurationError, ResolverError
 from effaced.model import Correction, OutboxOperation, OutboxStatus, RequestStatus, SubjectRef, new_id
 from effaced.outbox.requeue import requeue
 from effaced.requests.complete import complete_operations

@@ -17,11 +17,11 @@ from saga_cast import NOON
 from sqlalchemy import select, text
 from waiting import eventually
 
-from effaced import clock
-from effaced.clock import ManualClock
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database
-from effaced.errors import Conflict, ResolverError
+from effaced.core import clock
+from effaced.core.clock import ManualClock
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, ResolverError
 from effaced.model import (
     DeadLetterStatus,
     OutboxOperation,
@@ -32,13 +32,13 @@ from effaced.model import (
 )
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import outbox
-from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AwaitsPerson, Erased, Rectified
 from effaced.saga.decide import decide
 from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
+from effaced.triage.attest import attest
 
 _WELL = {OutboxOperation.ERASE: Erased(), OutboxOperation.RECTIFY: Rectified()}
 RULES = Rules()

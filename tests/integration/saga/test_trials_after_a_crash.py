@@ -12,8 +12,8 @@ from saga_cast import Vendor
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from effaced.clock import ManualClock
-from effaced.db import Database
+from effaced.core.clock import ManualClock
+from effaced.core.db import Database
 from effaced.model import OutboxStatus, SubjectRef
 from effaced.outbox.claim import claim
 from effaced.resolvers.protocols import Answer, Erased

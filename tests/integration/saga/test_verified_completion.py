@@ -11,19 +11,19 @@ from uuid import UUID
 from saga_cast import KEYRING, NOON, CheckingVendor, House, Vendor
 from sqlalchemy import select
 
-from effaced import clock
-from effaced.clock import ManualClock
+from effaced.core import clock
+from effaced.core.clock import ManualClock
 from effaced.model import DeadLetterStatus, RequestStatus, StepOutcome, Verification
 from effaced.notify.tables import Message
 from effaced.outbox.claim import claim_read_back
 from effaced.outbox.tables import Operation
-from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
-from effaced.requests.redrive import redrive, reverify
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AlreadyAbsent, Scheduled
 from effaced.saga.readback import settle_read_back
 from effaced.saga.result import ReadBack
+from effaced.triage.attest import attest
+from effaced.triage.retry import redrive, reverify
 
 LEASE = timedelta(minutes=5)
 DAY = timedelta(days=1)

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from saga_cast import KEYRING, NOON, CheckingVendor, House
 from sqlalchemy import func, select
 
-from effaced import clock
-from effaced.db import Database
-from effaced.errors import Conflict
+from effaced.core import clock
+from effaced.core.db import Database
+from effaced.core.errors import Conflict
 from effaced.model import OutboxStatus, RequestStatus, Verification
 from effaced.notify.tables import Message
 from effaced.outbox.claim import claim, claim_read_back
 from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import Operation, OutboxRow
-from effaced.requests.attest import attest
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import Erased
@@ -28,6 +27,7 @@ from effaced.saga.decide import decide
 from effaced.saga.readback import ask_for_read_back, settle_read_back
 from effaced.saga.result import ReadBack, Result, Rules
 from effaced.saga.settle import settle
+from effaced.triage.attest import attest
 
 LEASE = timedelta(minutes=5)
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "150")) // 10

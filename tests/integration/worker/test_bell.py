@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rq.exceptions import NoSuchJobError
 
-from effaced import clock
-from effaced.config import Settings
-from effaced.crypto import new_key
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
 from effaced.worker.bell import RqBell, connect
 from effaced.worker.job import DoorbellJob, DoorbellQueue
 

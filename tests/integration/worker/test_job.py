@@ -7,8 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from effaced.config import Settings
-from effaced.crypto import new_key
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
 from effaced.worker.bell import RqBell, connect
 from effaced.worker.job import DoorbellJob, DoorbellQueue, MalformedJob
 

@@ -8,10 +8,10 @@ import pytest
 from attempts_cast import Try, ended_entry, hours, write
 from sqlalchemy import func, select, update
 
-from effaced import clock
-from effaced.config import Settings
-from effaced.crypto import new_key
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.config import Settings
+from effaced.core.crypto import new_key
+from effaced.core.db import Database
 from effaced.model import OutboxStatus, StepOutcome
 from effaced.outbox.absences import raised
 from effaced.outbox.tables import OutboxRow

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import func, select
 
-from effaced import clock
 from effaced.accounts.api_keys import (
     authenticate,
     create_api_key,
@@ -18,9 +17,10 @@ from effaced.accounts.api_keys import (
 from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent
-from effaced.crypto import token_hash
-from effaced.db import Database
-from effaced.errors import Conflict, Refused
+from effaced.core import clock
+from effaced.core.crypto import token_hash
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, Refused
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SCOPES = ["requests:read", "requests:write"]

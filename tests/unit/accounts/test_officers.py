@@ -14,8 +14,8 @@ from effaced.accounts.officers import (
 from effaced.accounts.passwords import verify_password
 from effaced.accounts.tables import Officer
 from effaced.audit.tables import AuditEvent
-from effaced.db import Database
-from effaced.errors import Conflict, Refused
+from effaced.core.db import Database
+from effaced.core.errors import Conflict, Refused
 from effaced.model import Role, new_id
 
 PASSWORD = "correct horse battery"

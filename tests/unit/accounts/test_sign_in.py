@@ -8,7 +8,6 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import select
 
-from effaced import clock
 from effaced.accounts.officers import create_officer, deactivate_officer
 from effaced.accounts.passwords import needs_rehash
 from effaced.accounts.refusals import close_refusals
@@ -22,8 +21,9 @@ from effaced.accounts.throttle import (
     forget_tries,
 )
 from effaced.audit.tables import AuditEvent
-from effaced.crypto import Keyring, new_key
-from effaced.db import Database
+from effaced.core import clock
+from effaced.core.crypto import Keyring, new_key
+from effaced.core.db import Database
 from effaced.model import Role
 
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"

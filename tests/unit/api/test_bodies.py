@@ -9,7 +9,7 @@ from werkzeug.exceptions import UnsupportedMediaType
 
 from effaced.api.bodies import RequestBody, read_body
 from effaced.api.problems import ApiProblem
-from effaced.errors import Refused
+from effaced.core.errors import Refused
 
 
 def read(data: bytes | str, content_type: str | None = "application/json") -> RequestBody:

@@ -10,7 +10,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.test import TestResponse
 
 from effaced.api import problems
-from effaced.errors import ConfigurationError, Conflict, EffacedError, NotFound, Problem, Refused, Unavailable
+from effaced.core.errors import (
+    ConfigurationError,
+    Conflict,
+    EffacedError,
+    NotFound,
+    Problem,
+    Refused,
+    Unavailable,
+)
 
 SECRET = "ada@example.org"
 

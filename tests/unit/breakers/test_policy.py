@@ -12,7 +12,7 @@ from effaced.breakers.model import BreakerRole
 from effaced.breakers.policy import BreakerPolicies, BreakerPolicy
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
 
 FILE = """
 version: 1

@@ -8,9 +8,9 @@ from threading import Thread
 import pytest
 from breaker_cast import NOON, seconds
 
-from effaced import clock
 from effaced.breakers.shadow import ShadowLogger, get_shadow_logger
-from effaced.clock import ManualClock
+from effaced.core import clock
+from effaced.core.clock import ManualClock
 
 
 @pytest.fixture

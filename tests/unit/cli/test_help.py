@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from effaced.cli.datamap import datamap
+from effaced.cli.datamap.group import datamap
 from effaced.cli.groups import LazyGroup
 from effaced.cli.main import COMMANDS, cli
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from effaced.cli.request_framing import MOST_HEAD, Framing, Progress
+from effaced.cli.web.framing import MOST_HEAD, Framing, Progress
 
 GET = b"GET / HTTP/1.1\r\nHost: effaced\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: effaced\r\n"

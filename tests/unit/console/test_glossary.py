@@ -9,9 +9,9 @@ import pytest
 
 from effaced import model
 from effaced.audit import events
-from effaced.console.glossary import GLOSSARY, tell
+from effaced.console.audit.sentences import GLOSSARY, tell
 from effaced.console.words import BADGES, LABELS, badge, label
-from effaced.datamap.model import Action
+from effaced.datamap.model.data_map import Action
 from effaced.model import (
     AttemptOutcome,
     CheckReason,

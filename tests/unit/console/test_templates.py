@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from effaced.paths import STATIC, TEMPLATES
+from effaced.core.paths import STATIC, TEMPLATES
 
 ALL = sorted(TEMPLATES.rglob("*.html"))
 FRAGMENTS = [path for path in ALL if path.name.startswith("_")]

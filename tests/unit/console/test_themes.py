@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from effaced.paths import STATIC
+from effaced.core.paths import STATIC
 
 STYLES = sorted((STATIC / "css").glob("*.css"))
 BY_THEME = re.compile(r"[^{}]*data-theme[^{}]*\{([^}]*)\}")

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from effaced.paths import STATIC, TEMPLATES
+from effaced.core.paths import STATIC, TEMPLATES
 
 VENDOR = STATIC / "vendor"
 ROW = re.compile(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from effaced.datamap.circles import find_circles
+from effaced.datamap.compile.cycles import find_circles
 
 WAYS = st.integers(1, 9).flatmap(
     lambda size: st.lists(st.sets(st.integers(0, size - 1)), min_size=size, max_size=size)

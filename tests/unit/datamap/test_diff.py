@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from effaced.datamap.diff import Group, compare
-from effaced.datamap.load import load_map
+from effaced.datamap.load.file import load_map
+from effaced.datamap.show.diff import Group, compare
 
 MAP = """\
 version: 1

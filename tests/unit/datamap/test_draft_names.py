@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.draft import words
-from effaced.datamap.draft.concepts import BY_WORD
-from effaced.datamap.draft.names import concept_of, is_one_of, pieces, pointer, system_of, table_words
+from effaced.datamap.vocabulary import words
+from effaced.datamap.vocabulary.concepts import BY_WORD
+from effaced.datamap.vocabulary.names import concept_of, is_one_of, pieces, pointer, system_of, table_words
 
 
 @pytest.mark.parametrize(

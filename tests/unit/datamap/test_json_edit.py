@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from effaced.datamap.json_edit import REMOVED, edit
-from effaced.datamap.json_paths import as_tree, parse_path
-from effaced.datamap.model import ColumnRule, Strategy
+from effaced.datamap.model.data_map import ColumnRule, Strategy
+from effaced.datamap.model.json_paths import as_tree, parse_path
+from effaced.datamap.surrogates.json_edit import REMOVED, edit
 
 RULE = ColumnRule(Strategy.DELETE)
 

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from effaced.datamap.keeping import keeping_everything
+from effaced.core.gc_pause import keeping_everything
 
 
 def test_nothing_is_collected_within_and_everything_afterwards() -> None:

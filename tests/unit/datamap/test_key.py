@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import BigInteger, Integer, Numeric, SmallInteger, String, Uuid
 
-from effaced.datamap.key import KeyColumns, join_id, split_id
-from effaced.datamap.schema import LiveColumn
-from effaced.errors import NotFound
+from effaced.core.errors import NotFound
+from effaced.datamap.compile.key import KeyColumns, join_id, split_id
+from effaced.datamap.schema.tables import LiveColumn
 
 
 def key(*kinds, dialect="postgresql"):

@@ -8,10 +8,10 @@ from textwrap import dedent
 
 import pytest
 
-from effaced.datamap.load import load_map
-from effaced.datamap.model import Action, ColumnRule, DatePart, Link, Strategy, Surrogate
-from effaced.datamap.until import Until
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import Action, ColumnRule, DatePart, Link, Strategy, Surrogate
+from effaced.datamap.model.last_day import Until
 
 WHOLE = """\
 version: 1

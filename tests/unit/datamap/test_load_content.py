@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from effaced.datamap.load import load_map
-from effaced.datamap.model import Action, ColumnRule, DataMap, Strategy, Surrogate
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Strategy, Surrogate
 
 ANONYMISE, DELETE = Strategy.ANONYMISE, Strategy.DELETE
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from effaced.datamap.masks import mask
+from effaced.datamap.run.masks import mask
 
 
 @pytest.mark.parametrize(

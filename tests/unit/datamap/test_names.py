@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.names import column_sounds_like, table_sounds_like
+from effaced.datamap.check.personal_names import column_sounds_like, table_sounds_like
 
 
 @pytest.mark.parametrize(

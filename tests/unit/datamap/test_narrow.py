@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from effaced.datamap.load import load_map
-from effaced.datamap.model import DataMap
-from effaced.datamap.narrow import find_tables, narrow
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import DataMap
+from effaced.datamap.show.subset import find_tables, narrow
 
 MAP = """
 version: 1

@@ -11,10 +11,10 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from effaced.datamap.load import load_map
-from effaced.datamap.model import DataMap
-from effaced.datamap.picture import draw
-from effaced.datamap.picture_layout import ONLY_COUNTS_FROM, WIDTH, lay_out
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import DataMap
+from effaced.datamap.show.picture import draw
+from effaced.datamap.show.picture_layout import ONLY_COUNTS_FROM, WIDTH, lay_out
 
 ROOT = Path(__file__).parents[3]
 MAP = """

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from effaced.datamap.folding import LONGEST, fold, spelled
-from effaced.datamap.scrub import ERASED, pattern, scrub
+from effaced.datamap.surrogates.folding import LONGEST, fold, spelled
+from effaced.datamap.surrogates.scrub_pattern import ERASED, pattern, scrub
 
 EMAIL, NAME, PHONE = "alice@example.org", "Alice Strauß", "+49 170 1234567"
 

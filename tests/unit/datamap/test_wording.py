@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from effaced import clock
-from effaced.datamap.model import Action, ColumnRule, DatePart, Strategy, Surrogate
-from effaced.datamap.until import Unit, Until
-from effaced.datamap.wording import ROWS, fate, fates
+from effaced.core import clock
+from effaced.datamap.model.data_map import Action, ColumnRule, DatePart, Strategy, Surrogate
+from effaced.datamap.model.last_day import Unit, Until
+from effaced.datamap.model.wording import ROWS, fate, fates
 
 DELETE = ColumnRule(Strategy.DELETE)
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import MetaData, func, select
 
-from effaced.datamap.check import check_map
-from effaced.datamap.erase import count_reachable, erase
-from effaced.datamap.load import load_map
-from effaced.datamap.plan import plan_erasure
-from effaced.datamap.subject import find_subject
-from effaced.db import Database
+from effaced.core.db import Database
+from effaced.core.errors import Conflict
+from effaced.datamap.check.data_map import check_map
+from effaced.datamap.load.file import load_map
+from effaced.datamap.plan.erasure import plan_erasure
+from effaced.datamap.run.erase import count_reachable, erase
+from effaced.datamap.run.subject import find_subject
 from effaced.demo.company import create_company, demo_people, fill_company, vendor_records
 from effaced.demo.people import invent
 from effaced.demo.tables import metadata
 from effaced.demo.vendors import VENDORS
-from effaced.errors import Conflict
 from effaced.resolvers.load import load_registry
 
 DEMO = Path(str(files("effaced.demo")))

@@ -13,10 +13,10 @@ import httpx
 import pytest
 from waiting import eventually
 
-from effaced import clock
+from effaced.core import clock
+from effaced.core.errors import Refused, Unavailable
 from effaced.demo.company import demo_people, vendor_records
 from effaced.demo.vendors import CANARIES, DEMO_TOKEN, VENDORS, FaultKind, Vendors
-from effaced.errors import Refused, Unavailable
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

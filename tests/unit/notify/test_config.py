@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from effaced.errors import ConfigurationError, NotFound
+from effaced.core.errors import ConfigurationError, NotFound
 from effaced.model import NoticeType
 from effaced.notify.config import load_targets
 

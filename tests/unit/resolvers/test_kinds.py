@@ -9,13 +9,13 @@ from uuid import uuid4
 
 import pytest
 
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
 from effaced.model import SubjectRef
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.protocols import Retained
 
 MODULE = """
-from effaced.errors import ConfigurationError, Problem
+from effaced.core.errors import ConfigurationError, Problem
 from effaced.resolvers.protocols import Retained
 from effaced.resolvers.settings import Strict, validate
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
 from effaced.resolvers.http import HttpResolver, VerifyingHttp
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.noop import NoopResolver

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import SubjectRef
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.protocols import (

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 from other_database import GOES, STAYS
 
-from effaced.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.protocols import Limits, RectifyingResolver, VerifyingResolver
 from effaced.resolvers.sql import from_config

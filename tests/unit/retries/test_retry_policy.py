@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from effaced.errors import Refused
+from effaced.core.errors import Refused
 from effaced.retries.policy import RETRYABLE, BackoffPolicy, BackoffStrategy, RetryPolicy, check_changes
 
 POLICIES = st.builds(

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from effaced.errors import ResolverError
+from effaced.core.errors import ResolverError
 from effaced.model import FailureKind, OutboxOperation, Verification
 from effaced.resolvers.protocols import (
     AlreadyAbsent,

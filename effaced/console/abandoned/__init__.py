@@ -1,0 +1,1 @@
+"""The page of failed steps, with its filters."""

@@ -1,0 +1,1 @@
+"""The audit page, and the sentences that events are told in."""

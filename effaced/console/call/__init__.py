@@ -1,0 +1,1 @@
+"""The page of one external call that is done by hand."""

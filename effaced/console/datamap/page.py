@@ -1,0 +1,101 @@
+"""The data map, put together for its page: people, tables, what happens to them, what is amiss."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from effaced.core.errors import ConfigurationError, Problem
+from effaced.datamap.check.data_map import find_problems
+from effaced.datamap.check.notes import find_notes
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import Action, DataMap, Strategy, SubjectRule, TableRule
+from effaced.datamap.model.wording import Fate, belonging, fates, whose
+from effaced.datamap.schema.read import read_schema
+from effaced.datamap.show.subset import find_tables
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """One table. `action` is None where no row is anybody's and rows only mention people."""
+
+    name: str
+    whose: str
+    action: Action | None
+    belongs: tuple[str, ...]
+    fates: tuple[Fate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapView:
+    """All that the page shows. Without a `hash` there is no map, and `problems` say why."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[Problem, ...] = ()
+    hash: str = ""
+    file_differs: bool = False
+    people: tuple[SubjectRule, ...] = ()
+    tables: tuple[TableView, ...] = ()
+    not_personal: tuple[str, ...] = ()
+    find: str = ""
+    """What somebody looks for; `shown` are the tables that have it."""
+    found: frozenset[str] = frozenset()
+
+    @property
+    def shown(self) -> list[TableView]:
+        return [each for each in self.tables if not self.find or each.name in self.found]
+
+    @property
+    def others_shown(self) -> list[str]:
+        return [each for each in self.not_personal if not self.find or each in self.found]
+
+    @property
+    def columns(self) -> dict[Strategy, int]:
+        """How many columns share a strategy, in the order of the strategies."""
+        counted = Counter(
+            each.strategy for table in self.tables for each in table.fates for _ in each.columns
+        )
+        return {strategy: counted[strategy] for strategy in Strategy if counted[strategy]}
+
+
+def view_of(connection: Connection, data_map: DataMap, path: Path, find: str) -> MapView:
+    """The map in force, checked against the database as it is this moment."""
+    schema = read_schema(connection, data_map.schemas)
+    problems = find_problems(connection, schema, data_map)
+    return MapView(
+        problems=tuple(problems),
+        # Notes are about maps that fit.
+        notes=() if problems else tuple(find_notes(connection, schema, data_map)),
+        hash=data_map.hash,
+        file_differs=_hash_of(path) != data_map.hash,
+        people=data_map.people,
+        tables=tuple(_table(data_map, rule) for rule in data_map.tables.values()),
+        not_personal=tuple(sorted(data_map.not_personal)),
+        find=find,
+        found=frozenset(find_tables(data_map, find)),
+    )
+
+
+def unreadable(error: ConfigurationError) -> MapView:
+    return MapView(problems=error.problems or (Problem("", error.message),))
+
+
+def _hash_of(path: Path) -> str | None:
+    """What the file says by now; the map in force is the one that this process began with."""
+    try:
+        return load_map(path).hash
+    except ConfigurationError:
+        return None
+
+
+def _table(data_map: DataMap, rule: TableRule) -> TableView:
+    return TableView(
+        name=rule.name,
+        whose=whose(data_map, rule.name),
+        action=rule.action if rule.owned else None,
+        belongs=tuple(belonging(data_map, rule)),
+        fates=tuple(fates(rule.columns)),
+    )

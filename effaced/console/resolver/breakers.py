@@ -1,0 +1,131 @@
+"""Breakers as pages show them: the state in a word, until when, and whose hand is on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from effaced.accounts.actors import names_of
+from effaced.audit.notes import read_notes
+from effaced.breakers import transitions
+from effaced.breakers.admission import effective_state
+from effaced.breakers.change import new_row
+from effaced.breakers.model import (
+    BreakerState,
+    CircuitBreakerStateData,
+    host_name,
+    resolver_name,
+)
+from effaced.console.current import runtime
+from effaced.console.words import Circuit
+from effaced.core import clock
+from effaced.resolvers.registry import Registered
+
+Rows = Mapping[str, CircuitBreakerStateData]
+_PLAIN = {
+    BreakerState.CLOSED: Circuit.CLOSED,
+    BreakerState.OPEN: Circuit.OPEN,
+    BreakerState.HALF_OPEN: Circuit.TRIAL,
+}
+_HELD = {BreakerState.OPEN: Circuit.HELD_OPEN, BreakerState.CLOSED: Circuit.HELD_CLOSED}
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerView:
+    """One breaker. `until` is when its wait, its pin or a vendor's pause is over; `by` holds it, and why.
+
+    `since` is when it ceased to be closed: a failed trial opens it anew, and that is not it.
+    """
+
+    name: str
+    circuit: Circuit
+    blocks: bool
+    until: datetime | None
+    since: datetime | None
+    failures: int
+    by: str | None = None
+    why: str | None = None
+
+    @property
+    def key(self) -> str:
+        return self.name.partition(":")[2]
+
+    @property
+    def held(self) -> bool:
+        return self.circuit in (Circuit.HELD_OPEN, Circuit.HELD_CLOSED)
+
+
+def load_breakers() -> Rows:
+    """All breakers in one look; as last known, if their store does not answer."""
+    return {row.service_name: row for row in runtime().breakers.repository.load_all()}
+
+
+def not_closed(rows: Rows) -> list[str]:
+    """The configured systems whose breaker, or whose host's, is not closed: what the overview counts."""
+    now = clock.now()
+    return [
+        each.name
+        for each in runtime().registry
+        if any(
+            effective_state(rows[name], now) is not BreakerState.CLOSED
+            for name in breakers_of(each)
+            if name in rows
+        )
+    ]
+
+
+def breakers_of(each: Registered) -> tuple[str, ...]:
+    """Its own, then its host's."""
+    return (resolver_name(each.name), *([host_name(each.host)] if each.host else ()))
+
+
+def breaker_views(session: Session, rows: Rows, names: Iterable[str]) -> dict[str, BreakerView]:
+    """These breakers, with the names and the words of whoever holds one: a few looks for all of them."""
+    wanted = {name: rows.get(name) or new_row(name) for name in names}
+    held = [row for row in wanted.values() if row.is_pinned(clock.now())]
+    people = names_of(session, [row.controlled_by for row in held if row.controlled_by])
+    notes = [note for row in held if (note := _note(row)) is not None]
+    texts = read_notes(session, runtime().keyring, notes) if notes else {}
+    away = [name for name, row in wanted.items() if row.state is not BreakerState.CLOSED]
+    since = transitions.left_closed(session, away) if away else {}
+    return {name: _view(row, people, texts, since.get(name)) for name, row in wanted.items()}
+
+
+def _view(
+    row: CircuitBreakerStateData,
+    people: Mapping[str, str],
+    texts: Mapping[UUID, str],
+    since: datetime | None,
+) -> BreakerView:
+    now = clock.now()
+    if row.pinned is not None and row.is_pinned(now):
+        note = _note(row)
+        return BreakerView(
+            row.service_name,
+            _HELD[row.pinned],
+            row.pinned is BreakerState.OPEN,
+            row.expires_at,
+            since,
+            row.failure_count,
+            people.get(row.controlled_by or ""),
+            texts.get(note) if note else None,
+        )
+    if row.is_cooling(now):
+        return BreakerView(
+            row.service_name, Circuit.COOLING, True, row.cooldown_until, None, row.failure_count
+        )
+    is_open = row.state is BreakerState.OPEN
+    until = row.retry_at if is_open and row.retry_at and row.retry_at > now else None
+    return BreakerView(row.service_name, _PLAIN[row.state], is_open, until, since, row.failure_count)
+
+
+def _note(row: CircuitBreakerStateData) -> UUID | None:
+    """What people type is kept in a note; a pin by a program has a code instead."""
+    try:
+        return UUID(row.control_reason or "")
+    except ValueError:
+        return None

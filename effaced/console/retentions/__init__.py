@@ -1,0 +1,1 @@
+"""The page of what is kept by law."""

@@ -1,0 +1,1 @@
+"""The page of steps that wait for a date."""

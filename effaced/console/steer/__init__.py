@@ -1,0 +1,1 @@
+"""The page that asks before a breaker or a system is steered."""

@@ -1,0 +1,105 @@
+"""Does PostgreSQL let this role see and change what the map speaks of? Asked before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlalchemy import Connection
+
+from effaced.datamap.compile.rights import deletes, locked_by_anybody, pointing, read, written
+from effaced.datamap.model.data_map import OWN_PREFIX, DataMap, TableRule
+from effaced.datamap.schema import access as catalog_access
+from effaced.datamap.schema.access import Access, Obstacles
+from effaced.datamap.schema.tables import LiveSchema
+
+Finding = tuple[int, str]
+_UNLOCKED = "the role that effaced connects as may not lock its rows; GRANT UPDATE on one of its columns"
+
+
+def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    """What the role can't see or do, for the whole map; somebody may give it the right at any time."""
+    if schema.dialect != "postgresql":
+        return
+    may = catalog_access.access(connection)
+    locked = locked_by_anybody(data_map)
+    for name, table in data_map.tables.items():
+        if name in may and name in schema.tables:
+            for said in (*_hidden(may[name]), *_missing(schema, data_map, table, may[name])):
+                yield table.line, f"{name}: {said}"
+            unlocked = may[name].unwritable >= set(schema.tables[name].columns)
+            if unlocked and name in locked and not written(data_map, table):
+                yield table.line, f"{name}: {_UNLOCKED}"
+    for name, line in data_map.not_personal.items():
+        unreadable = may[name].unreadable if name in may else None
+        if unreadable and (unread := pointing(schema, data_map, name) & unreadable):
+            yield line, f"{name}: {_unread(unread)}"
+
+
+def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    """What stands in everybody's way. SQLite has no such things."""
+    if schema.dialect != "postgresql":
+        return
+    yield from _out_of_sight(connection, data_map)
+    found = catalog_access.obstacles(connection)
+    for name, table in data_map.tables.items():
+        if name in found and (deletes(table) or written(data_map, table)):
+            for said in _otherwise(found[name]):
+                yield table.line, f"{name}: {said}"
+
+
+def _out_of_sight(connection: Connection, data_map: DataMap) -> Iterator[Finding]:
+    line = data_map.tables_line
+    named = data_map.schemas
+    for name in catalog_access.unknown_schemas(connection, named) if named else ():
+        yield data_map.subject_line, f"schemas: the database has no schema '{name}'"
+    for schema, name in catalog_access.covered(connection):
+        if not name.startswith(OWN_PREFIX):
+            yield (
+                line,
+                f"{schema}.{name}: another table of this name comes before it on the search path, so that it"
+                f" can't be declared; take {schema} off the search path and name it under schemas",
+            )
+    for name in catalog_access.ambiguous(connection, named) if named else ():
+        yield line, f"{name}: there are two tables that a map would call so; rename the one with the dot"
+
+
+def _hidden(may: Access) -> Iterator[str]:
+    if may.hidden:
+        yield (
+            "row-level security may hide rows from the role that effaced connects as, and what is hidden is"
+            " neither erased nor found afterwards; give the role BYPASSRLS, or a policy for all commands"
+            " with USING (true)"
+        )
+
+
+def _otherwise(found: Obstacles) -> Iterator[str]:
+    if found.rules:
+        yield (
+            f"the rule {', '.join(found.rules)} changes what a DELETE or UPDATE does here; drop it, or"
+            " make it a trigger"
+        )
+    if found.publications:
+        yield (
+            f"the publication {', '.join(found.publications)} takes no change of rows without an identity;"
+            " give the table a primary key or a REPLICA IDENTITY"
+        )
+
+
+def _missing(schema: LiveSchema, data_map: DataMap, table: TableRule, may: Access) -> Iterator[str]:
+    if not may.in_schema:
+        yield "the role that effaced connects as may not use its schema; GRANT USAGE"
+    if deletes(table) and not may.deletes:
+        yield "the role that effaced connects as may not delete its rows; GRANT DELETE"
+    # Most roles may do everything: then nobody need work out what is needed.
+    if may.unwritable and (unwritten := written(data_map, table) & may.unwritable):
+        yield f"the role that effaced connects as may not change {_list(unwritten)}; GRANT UPDATE"
+    if may.unreadable and (unread := read(schema, data_map, table) & may.unreadable):
+        yield _unread(unread)
+
+
+def _unread(columns: Iterable[str]) -> str:
+    return f"the role that effaced connects as may not read {_list(columns)}; GRANT SELECT"
+
+
+def _list(columns: Iterable[str]) -> str:
+    return ", ".join(sorted(columns))

@@ -1,0 +1,144 @@
+"""Does the data map fit the live database? Every problem at once, each with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from effaced.core.errors import Problem
+from effaced.core.gc_pause import keeping_everything
+from effaced.datamap.check.access import obstacle_problems, role_problems
+from effaced.datamap.check.check_constraints import asked_problems
+from effaced.datamap.check.columns import column_problems
+from effaced.datamap.check.depth import depth_problems
+from effaced.datamap.check.links import inheritance_problems, link_problems, reach_problems
+from effaced.datamap.check.pointers import order_problems, pointer_problems
+from effaced.datamap.check.rectify import rectify_problems
+from effaced.datamap.check.retention import retention_order_problems, retention_problems
+from effaced.datamap.compile.key import KEY_FAMILIES
+from effaced.datamap.compile.order import Order, find_order
+from effaced.datamap.load.reader import closest, one_of
+from effaced.datamap.model.data_map import DataMap
+from effaced.datamap.schema.read import read_schema
+from effaced.datamap.schema.tables import LiveSchema
+
+Finding = tuple[int, str]
+_NO_TEXT = ("json", "binary", "array")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Every problem; and, if there is none, per kind of people its view of the map and the order for it."""
+
+    problems: list[Problem]
+    orders: list[tuple[DataMap, Order]] = field(default_factory=list)
+    only_rights: bool = False
+    """Whether nothing stands against it but what the connection's role may not see or do."""
+
+
+def check_map(connection: Connection, data_map: DataMap) -> list[Problem]:
+    """All that stands against erasing by this map in this database; an empty list if nothing does."""
+    return find_problems(connection, read_schema(connection, data_map.schemas), data_map)
+
+
+def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+    return check(connection, schema, data_map).problems
+
+
+@keeping_everything()
+def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Checked:
+    views = [data_map.seen_by(each.name) for each in data_map.people]
+    found = {
+        *_undeclared(schema, data_map),
+        *_missing(schema, data_map),
+        *reach_problems(data_map, views),
+        *inheritance_problems(schema, data_map),
+        *obstacle_problems(connection, schema, data_map),
+    }
+    of_role = {*role_problems(connection, schema, data_map)}
+    found |= of_role
+    for view in views:
+        found |= {
+            *_subject(schema, view),
+            *column_problems(schema, view),
+            *asked_problems(connection, schema, view),
+            *link_problems(schema, view),
+            *pointer_problems(schema, view),
+            *rectify_problems(schema, view),
+            *retention_problems(schema, view),
+        }
+    # An order can be looked for only when everything that binds it is known to be there.
+    orders = [] if found else [(view, find_order(schema, view)) for view in views]
+    for view, order in orders:
+        found |= {*order_problems(schema, view, order), *retention_order_problems(schema, view)}
+        found |= {*depth_problems(connection, schema, view)}
+    problems = [Problem(data_map.where(line), message) for line, message in sorted(found)]
+    return Checked(problems, orders if not found else [], only_rights=bool(found) and found == of_role)
+
+
+def find_gaps(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+    """Where map and database do not name the same tables and columns."""
+    found = {*_undeclared(schema, data_map), *_missing(schema, data_map)}
+    return [Problem(data_map.where(line), message) for line, message in sorted(found)]
+
+
+def _undeclared(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    for name, live in schema.tables.items():
+        rule = data_map.tables.get(name)
+        if name in data_map.undecided:
+            line, reason = data_map.undecided[name]
+            yield line, f"{name}: to be decided: {reason}"
+        elif rule is None and name not in data_map.not_personal:
+            pointing = [str(key) for key in schema.keys_of(name) if key.to in data_map.tables]
+            hint = f"; its foreign key {pointing[0]} suggests a link" if pointing else ""
+            yield (
+                data_map.tables_line,
+                f"{name}: the table is not declared; put it under tables or not_personal{hint}",
+            )
+        for column in live.columns if rule else ():
+            if rule and column not in rule.columns:
+                yield rule.line, f"{name}.{column}: the column is not declared"
+
+
+def _missing(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    if schema.dialect == "sqlite" and data_map.schemas:
+        yield data_map.subject_line, "schemas: SQLite has none; leave it out"
+    declared = {name: rule.line for name, rule in data_map.tables.items()} | dict(data_map.not_personal)
+    declared |= {name: line for name, (line, _) in data_map.undecided.items()}
+    strangers = [name for name in schema.tables if name not in declared]
+    for name, line in declared.items():
+        if name not in schema.tables:
+            yield line, f"{name}: the database has no such table{closest(name, strangers)}"
+    for name, table in data_map.tables.items():
+        live = schema.tables[name].columns if name in schema.tables else table.columns
+        for column, rule in table.columns.items():
+            if column not in live:
+                near = closest(column, set(live) - set(table.columns))
+                yield rule.line, f"{name}.{column}: the table has no such column{near}"
+
+
+def _subject(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    live = schema.tables.get(data_map.subject)
+    if live is None:
+        return
+    named = [("subject.key", column, data_map.subject_line) for column in data_map.key]
+    named += [(f"identifiers.{rule.kind}", rule.column, rule.line) for rule in data_map.identifiers]
+    named += [(f"refs.{rule.kind}", column, rule.line) for rule in data_map.refs for column in rule.columns]
+    for what, name, line in named:
+        column = live.columns.get(name)
+        if column is None:
+            yield line, f"{what}: {live.name} has no column '{name}'{closest(name, live.columns)}"
+        elif what == "subject.key" and column.family not in KEY_FAMILIES:
+            yield line, f"{what}: {live.name}.{name} must be {one_of(KEY_FAMILIES)}, not {column.family}"
+        elif what == "subject.key" and column.fractional:
+            yield line, f"{what}: {live.name}.{name} must be a whole number, but its type allows fractions"
+        elif column.family in _NO_TEXT:
+            yield line, f"{what}: {live.name}.{name} is {column.family} and can't be read as a text"
+    if all(column in live.columns for column in data_map.key) and not live.determines(data_map.key):
+        columns = ", ".join(data_map.key)
+        yield (
+            data_map.subject_line,
+            f"subject.key: {live.name}({columns}) must be unique, or it may name several people",
+        )

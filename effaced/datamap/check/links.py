@@ -1,0 +1,235 @@
+"""Can every row be reached, and by one person only?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from effaced.datamap.compile.corrections import Unfit, fit
+from effaced.datamap.compile.key import KEY_FAMILIES
+from effaced.datamap.compile.order import is_direct
+from effaced.datamap.compile.retention_groups import cuts
+from effaced.datamap.load.reader import closest, one_of
+from effaced.datamap.model.data_map import DataMap, Link, Mention, TableRule
+from effaced.datamap.schema.tables import LiveColumn, LiveSchema, LiveTable
+
+Finding = tuple[int, str]
+
+
+def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    for table in data_map.tables.values():
+        for link in table.links:
+            yield from _columns(schema, data_map, table, link, "link")
+            yield from _merging(data_map, table, link)
+            yield from _kept_under_deleted(data_map, table, link)
+        yield from _below_itself(schema, table)
+        for mention in table.mentions:
+            yield from _columns(schema, data_map, table, mention.link, "mentions")
+            yield from _mentioned_by_own_rows(data_map, table, mention)
+            for column, rule in mention.columns.items():
+                if table.name in schema.tables and column not in schema.tables[table.name].columns:
+                    near = closest(column, schema.tables[table.name].columns)
+                    yield rule.line, f"{table.name}.mentions: {table.name} has no column '{column}'{near}"
+
+
+def inheritance_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    for name, children in schema.heirs.items():
+        if name in data_map.tables:
+            yield (
+                data_map.tables[name].line,
+                f"{name}: {', '.join(children)} inherits from it, and an erasure would reach into those rows"
+                " too; table inheritance is not supported",
+            )
+
+
+def reach_problems(data_map: DataMap, views: Iterable[DataMap]) -> Iterator[Finding]:
+    """Tables from which no link leads to anybody; `views` is the map as each kind of people sees it."""
+    circular: set[str] = set()
+    for cycle in find_cycles(data_map):
+        circular.update(cycle)
+        line = next(link.line for link in data_map.tables[cycle[0]].links if link.to == cycle[1])
+        yield line, f"{cycle[0]}.link: the links run in a circle: {' -> '.join(cycle)}"
+    subjects = {each.table for each in data_map.people}
+    known = circular.union(subjects, *(view.own for view in views))
+    for name, table in data_map.tables.items():
+        if table.owned and name not in known:
+            yield table.line, f"{name}: no link leads from it to {' or '.join(sorted(subjects))}"
+        for mention in table.mentions:
+            if mention.link.to not in known:
+                yield (
+                    mention.link.line,
+                    f"{name}.mentions: no row of {mention.link.to} is a person's",
+                )
+
+
+def find_cycles(data_map: DataMap) -> list[tuple[str, ...]]:
+    """Links that lead back to where they started, each as the tables in turn, first and last the same."""
+    cycles: list[tuple[str, ...]] = []
+    done: set[str] = set()
+
+    def walk(name: str, trail: tuple[str, ...]) -> None:
+        if name in trail:
+            cycles.append((*trail[trail.index(name) :], name))
+        elif name not in done and name in data_map.tables:
+            for link in data_map.tables[name].links:
+                if link.to != name:
+                    walk(link.to, (*trail, name))
+            done.add(name)
+
+    for name in sorted(data_map.tables):
+        walk(name, ())
+    return cycles
+
+
+def _columns(
+    schema: LiveSchema, data_map: DataMap, table: TableRule, link: Link, what: str
+) -> Iterator[Finding]:
+    live, parent = schema.tables.get(table.name), schema.tables.get(link.to)
+    if live is None or parent is None:
+        return
+    whole = True
+    for own, other in link.on:
+        mine, theirs = live.columns.get(own), parent.columns.get(other)
+        if mine is None:
+            yield (
+                link.line,
+                f"{table.name}.{what}: {table.name} has no column '{own}'{closest(own, live.columns)}",
+            )
+        if theirs is None:
+            near = closest(other, parent.columns)
+            yield link.line, f"{table.name}.{what}: {link.to} has no column '{other}'{near}"
+        if mine is None or theirs is None:
+            whole = False
+        elif message := _mismatch(f"{table.name}.{own}", mine, f"{link.to}.{other}", theirs, link.as_text):
+            yield link.line, f"{table.name}.{what}: {message}"
+    yield from _condition(schema, live, link, what)
+    if whole and not link.back and not _names_one_person(schema, data_map, link):
+        columns = ", ".join(link.targets)
+        yield (
+            link.line,
+            f"{table.name}.{what}: {link.to}({columns}) is not unique, so a row of {table.name} could belong"
+            " to several people; link to a key, or make it unique",
+        )
+
+
+def _condition(schema: LiveSchema, live: LiveTable, link: Link, what: str) -> Iterator[Finding]:
+    for name, values in link.where:
+        column = live.columns.get(name)
+        if column is None:
+            near = closest(name, live.columns)
+            yield link.line, f"{live.name}.{what}.where: {live.name} has no column '{name}'{near}"
+            continue
+        for value in values:
+            try:
+                fit(column, value, schema.dialect)
+            except Unfit as unfit:
+                yield link.line, f"{live.name}.{what}.where.{name}: {unfit}"
+
+
+def _below_itself(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
+    """Rows below rows of the same table, as deep as it goes."""
+    within = [link for link in table.links if link.to == table.name]
+    if not within:
+        return
+    line = within[0].line
+    if len(within) == len(table.links):
+        yield line, f"{table.name}.link: it leads to itself only; add the link that leads to a person"
+    if any(link.back or link.as_text for link in within):
+        yield line, f"{table.name}.link: a link to the same table takes neither 'from' nor 'as'"
+    live = schema.tables.get(table.name)
+    alike = len({link.targets for link in within}) == 1
+    if not alike or (live and not live.determines(within[0].targets)):
+        yield line, f"{table.name}.link: links to the same table must all lead to one and the same key of it"
+
+
+def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn, as_text: bool) -> str | None:
+    """Why the link could pass over rows, or take those of others."""
+    if as_text:
+        for name, column in ((own, mine), (other, theirs)):
+            if not _wordy(column):
+                return f"{name} must be {one_of(KEY_FAMILIES)} to be compared as text"
+        return None
+    if mine.family != theirs.family:
+        if mine.family and theirs.family:
+            hint = "; with 'as: text' they are compared as texts" if _wordy(mine) and _wordy(theirs) else ""
+            return f"{own} is {mine.family} but {other} is {theirs.family}, so they never match{hint}"
+        unknown, known, family = (other, own, mine.family) if mine.family else (own, other, theirs.family)
+        return f"{unknown} has no known type but {known} is {family}, so rows may not match; declare the type"
+    if mine.collation != theirs.collation:
+        return (
+            f"{own} has the collation {mine.collation or 'unknown'} but {other} has"
+            f" {theirs.collation or 'unknown'}, so one tells texts apart that the other takes for the same;"
+            " make the collations equal"
+        )
+    return None
+
+
+def _wordy(column: LiveColumn) -> bool:
+    return column.family in KEY_FAMILIES and not column.fractional
+
+
+def _names_one_person(schema: LiveSchema, data_map: DataMap, link: Link) -> bool:
+    """Rows that agree in their own link columns belong to the same person, unique or not."""
+    if schema.tables[link.to].determines(link.targets):
+        return True
+    parent = data_map.tables.get(link.to)
+    links = [each for each in parent.links if not each.back and not each.where] if parent else []
+    own = {column for each in links for column in each.columns}
+    if parent and len(links) < len(parent.links):
+        return False
+    return bool(own) and own <= set(link.targets)
+
+
+def _merging(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
+    sides = [(table, column) for column in link.columns]
+    if link.to in data_map.tables:
+        sides += [(data_map.tables[link.to], column) for column in link.targets]
+    for side, column in sides:
+        rule = side.columns.get(column)
+        if side.stays and rule and rule.repeats:
+            yield (
+                rule.line,
+                f"{side.name}.{column}: {table.name} is linked by this column, and {rule.how} would make"
+                " different people look like one; use random_unique or null",
+            )
+
+
+def _mentioned_by_own_rows(data_map: DataMap, table: TableRule, mention: Mention) -> Iterator[Finding]:
+    """Rows that the erasure cuts off from the person are others' from then on, and may not mention them."""
+    link = mention.link
+    other = data_map.tables.get(link.to)
+    known = all(each.to in data_map.tables for each in table.links)
+    if other is None or not known or not table.owned or not table.stays:
+        return
+    lets_go = any(column in table.changed for column in link.columns) or any(
+        table.nulls(column) and None not in values for column, values in link.where
+    )
+    same = all(table.columns.get(column) == rule for column, rule in mention.columns.items())
+    lost = not is_direct(data_map, link) and any(other.loses(column) for column in link.targets)
+    cut = next(cuts(data_map, table.name), None)
+    if cut and not (lets_go or same or lost):
+        yield (
+            link.line,
+            f"{table.name}.mentions: the erasure changes {cut}, so the person's own rows of {table.name} will"
+            f" lead to them no more, but still mention them; let {table.name}.{link.columns[0]} be delete in"
+            " their columns, too",
+        )
+
+
+def _kept_under_deleted(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
+    """The row that points stays, and what it points at goes."""
+    other = data_map.tables.get(link.to)
+    if other is None or link.to == table.name:
+        return
+    kept, gone = (other, table) if link.back else (table, other)
+    columns = link.targets if link.back else link.columns
+    lets_go = any(column in kept.changed for column in columns)
+    if gone.stays or not kept.stays or lets_go:
+        return
+    why = next(name for name, rule in kept.columns.items() if rule.keeps_row)
+    whose = "point at" if link.back else "belong to"
+    yield (
+        link.line,
+        f"{kept.name}: its rows stay because of {why}, but the rows of {gone.name} that they {whose} are"
+        f" deleted; keep those (anonymise or retain a column of {gone.name}) or delete"
+        f" {kept.name}.{columns[0]} too",
+    )

@@ -1,0 +1,126 @@
+"""Can rows go, and cells change, without the database standing against it or acting by itself?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from effaced.datamap.compile.key import KEY_FAMILIES
+from effaced.datamap.compile.order import Order, covers
+from effaced.datamap.load.reader import one_of
+from effaced.datamap.model.data_map import ColumnRule, DataMap, Surrogate, TableRule
+from effaced.datamap.schema.tables import ForeignKey, LiveSchema
+
+Finding = tuple[int, str]
+
+
+def pointer_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    for key in schema.foreign_keys:
+        child = data_map.tables.get(key.table)
+        for written in _written(child) if child else ():
+            yield from _written_pointers(written, key)
+        yield from _foreign_key(data_map, key)
+    for key in schema.outside:
+        yield from _from_outside(data_map, key)
+
+
+def order_problems(schema: LiveSchema, data_map: DataMap, order: Order) -> Iterator[Finding]:
+    if order.circle:
+        yield (
+            data_map.tables[order.circle[0]].line,
+            f"{order.circle[0]}: rows that go point at each other in a circle: {', '.join(order.circle)};"
+            " let one of the pointers be NULL, or keep one of the tables (anonymise)",
+        )
+    for name in order.captured:
+        live = schema.tables[name]
+        kinds = [live.columns[column] for column in live.primary]
+        if not kinds or any(each.family not in KEY_FAMILIES for each in kinds):
+            yield (
+                data_map.tables[name].line,
+                f"{name}: its rows must be looked up before the erasure begins, which takes a primary key"
+                f" of {one_of(KEY_FAMILIES)}",
+            )
+
+
+def _written(child: TableRule) -> Iterator[dict[str, ColumnRule]]:
+    if child.stays:
+        yield child.changed
+    for mention in child.mentions:
+        yield dict(mention.columns)
+
+
+def _foreign_key(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
+    child, parent = data_map.tables.get(key.table), data_map.tables.get(key.to)
+    if parent is None or not any(parent.loses(column) for _, column in key.on):
+        return
+    verb = "changes" if parent.stays else "deletes"
+    conflict = f"{key} points at rows of {key.to} that the map {verb}"
+    # Rows that are the person's only while nobody else points at them stay where somebody does.
+    guarded = all(link.back for link in parent.links) and bool(parent.links)
+    let_go = guarded or next(covers(child, key), None) is not None
+    if key.table in data_map.not_personal and not let_go:
+        yield (
+            data_map.not_personal[key.table],
+            f"{key.table}: its foreign key {conflict}, so it is not without personal data; give it a link",
+        )
+    if child is None:
+        if key.table in data_map.of_others and not let_go and data_map.whole:
+            line = data_map.whole.tables[key.table].line
+            yield line, f"{key.table}: its foreign key {conflict}{_mention(key)}"
+        return
+    if child is parent:
+        # One statement takes all of a person's rows, so they may point at each other. If somebody else's
+        # row points at one, the database refuses, unless it has been told to act on that row instead.
+        if not let_go and (parent.stays or key.acts or parent.name == data_map.subject):
+            yield (
+                child.line,
+                f"{key.table}: its foreign key {conflict}, from other people's rows too; anonymise instead,"
+                f" or say what becomes of them{_mention(key)}",
+            )
+        return
+    linked = any(
+        link.to == key.to and not link.back and not link.where and set(link.on) <= set(key.on)
+        for link in child.links
+    )
+    if not linked and not let_go:
+        yield child.line, f"{key.table}: its foreign key {conflict}{_not_covered(data_map, key)}"
+        return
+    keeps = child.owned and child.stays and not any(child.nulls(column) for column in key.columns)
+    if keeps and (parent.stays or not linked):
+        yield child.line, f"{key.table}: its foreign key {conflict}, but {key.table}.{key.columns[0]} is kept"
+
+
+def _from_outside(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
+    parent = data_map.tables.get(key.to)
+    if parent and any(parent.loses(column) for _, column in key.on):
+        yield (
+            parent.line,
+            f"{key.to}: the foreign key {key.name} of {key.table}, a table that is not looked at, points at"
+            f" rows that the map {'changes' if parent.stays else 'deletes'}, and no link can reach its rows;"
+            f" name its schema under schemas and declare the table, or keep the rows of {key.to}",
+        )
+
+
+def _not_covered(data_map: DataMap, key: ForeignKey) -> str:
+    pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
+    link = f"add the link {{to: {key.to}, on: {{{pairs}}}}}"
+    if key.table in data_map.ways_from(key.to):  # a link would run in a circle
+        return f", from rows that are not the person's, too{_mention(key)}"
+    return f", from rows that no link reaches; {link}, or, if they are not the person's{_mention(key)}"
+
+
+def _mention(key: ForeignKey) -> str:
+    pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
+    return (
+        f": add to {key.table} the mentions {{to: {key.to}, on: {{{pairs}}},"
+        f" columns: {{{key.columns[0]}: {{anonymise: null}}}}}}"
+    )
+
+
+def _written_pointers(written: dict[str, ColumnRule], key: ForeignKey) -> Iterator[Finding]:
+    for column in key.columns:
+        rule = written.get(column)
+        if rule and rule.changes and rule.written is not Surrogate.NULL:
+            yield (
+                rule.line,
+                f"{key.table}.{column}: the foreign key {key} allows no {rule.how} here; use null",
+            )

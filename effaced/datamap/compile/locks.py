@@ -1,0 +1,51 @@
+"""Rows to hold on to before the first look: who else would change or point at them waits until the end.
+
+Without it, two people who share an address and are erased at the same moment both leave it to the other, and
+a row that a neighbour is just adding is not seen, but in the way. On SQLite there is one writer anyway.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, Select, literal_column, or_, select
+
+from effaced.datamap.compile.ownership import Belonging
+from effaced.datamap.model.data_map import Action, DataMap
+
+
+def locked_tables(data_map: DataMap) -> list[str]:
+    """The subject's, and those whose rows others may share, each after those by which its rows are found."""
+    found, seen = [data_map.subject], {data_map.subject}
+
+    def visit(name: str) -> None:
+        if name in seen or name not in data_map.tables:
+            return
+        seen.add(name)
+        links = data_map.tables[name].links
+        for link in links:
+            visit(link.to)
+        if any(link.back for link in links):
+            found.append(name)
+
+    for name in sorted(data_map.tables):
+        visit(name)
+    return [name for name in found if data_map.tables[name].action is not Action.RETAINED]
+
+
+def locks(belonging: Belonging) -> dict[str, Select[int]]:
+    """Per table the statement that locks the person's rows, whoever else may point at them."""
+    if belonging.schema.dialect != "postgresql":
+        return {}
+    return {name: _lock(belonging, name) for name in locked_tables(belonging.data_map)}
+
+
+def _lock(belonging: Belonging, name: str) -> Select[int]:
+    table, primary = belonging.schema.table(name), belonging.schema.tables[name].primary
+    rows: ColumnElement[bool] = belonging.rows(name)
+    if name != belonging.data_map.subject:
+        links = belonging.data_map.tables[name].links
+        rows = or_(*(belonging.linked(name, link) for link in links if link.back))
+    # In the same order for everybody, so that two never wait for each other.
+    ordered: Select[int] = (
+        select(literal_column("1")).select_from(table).where(rows).order_by(*(table.c[c] for c in primary))
+    )
+    return ordered.with_for_update()

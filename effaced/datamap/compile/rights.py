@@ -1,0 +1,102 @@
+"""What a role must be allowed to do with the company's tables, for erasing and correcting by a map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection
+
+from effaced.datamap.compile.locks import locked_tables
+from effaced.datamap.compile.order import own_columns, pointers
+from effaced.datamap.compile.retention_groups import after_retention
+from effaced.datamap.model.data_map import DataMap, Strategy, TableRule
+from effaced.datamap.schema import access as catalog_access
+from effaced.datamap.schema.tables import LiveSchema
+
+
+def grant_statements(
+    connection: Connection, schema: LiveSchema, data_map: DataMap, role: str
+) -> Iterator[str]:
+    """The GRANTs that this map needs on PostgreSQL, and no more: nothing is ever inserted.
+
+    Of tables in the map every column may be read; of tables that are not personal only what points at rows
+    which several people may share.
+    """
+    quote = connection.dialect.identifier_preparer.quote
+    places = catalog_access.places(connection)
+    locked = locked_by_anybody(data_map)
+    grants: list[str] = []
+    used: set[str] = set()
+
+    def grant(right: str, name: str, columns: set[str] | None = None) -> None:
+        place = places[name]
+        used.add(place.schema)
+        listed = f" ({', '.join(quote(each) for each in sorted(columns))})" if columns else ""
+        grants.append(f"GRANT {right}{listed} ON TABLE {place.full_name} TO {role}")
+
+    for name, table in data_map.tables.items():
+        if name not in places or name not in schema.tables:
+            continue  # `effaced datamap check` tells of it
+        grant("SELECT", name)
+        if changed := written(data_map, table) or (_any_column(schema, name) if name in locked else set()):
+            grant("UPDATE", name, changed)
+        if deletes(table):
+            grant("DELETE", name)
+    for name in data_map.not_personal:
+        if name in places and (columns := pointing(schema, data_map, name)):
+            grant("SELECT", name, columns)
+    yield from (f"GRANT USAGE ON SCHEMA {each} TO {role}" for each in sorted(used))
+    yield from grants
+
+
+def locked_by_anybody(data_map: DataMap) -> set[str]:
+    """The tables whose rows are locked for one of the map's kinds of people."""
+    return {name for each in data_map.people for name in locked_tables(data_map.seen_by(each.name))}
+
+
+def _any_column(schema: LiveSchema, name: str) -> set[str]:
+    """PostgreSQL lets a role lock rows if it may change one column of them."""
+    table = schema.tables[name]
+    return {next(iter(table.primary or table.columns))}
+
+
+def deletes(table: TableRule) -> bool:
+    """At once, or when a retention has ended."""
+    return not table.stays or not after_retention(table).stays
+
+
+def written(data_map: DataMap, table: TableRule) -> set[str]:
+    columns = {name for each in (table, after_retention(table)) if each.stays for name in each.changed}
+    columns |= {name for mention in table.mentions for name in mention.columns}
+    return columns | {
+        column for rule in data_map.rectify.values() for name, column in rule.columns if name == table.name
+    }
+
+
+def read(schema: LiveSchema, data_map: DataMap, table: TableRule) -> set[str]:
+    """What tells whose rows they are, what is in them, and what others are found by."""
+    columns = {name for name, rule in table.columns.items() if rule.strategy is not Strategy.NOT_PERSONAL}
+    # What a retention is counted from need not be personal itself.
+    columns |= {rule.until.column for rule in table.columns.values() if rule.until and rule.until.column}
+    columns |= {*own_columns(data_map, table.name), *schema.tables[table.name].primary}
+    for each in data_map.people:
+        if each.table == table.name:
+            columns |= {*each.key, *(rule.column for rule in each.identifiers)}
+            columns |= {column for rule in each.refs for column in rule.columns}
+    for other in data_map.tables.values():
+        links = (*other.links, *(mention.link for mention in other.mentions))
+        columns |= {name for link in links if link.to == table.name for name in link.targets}
+    return columns | pointing(schema, data_map, table.name)
+
+
+def pointing(schema: LiveSchema, data_map: DataMap, table: str) -> set[str]:
+    """By what its rows may point at rows that are a person's only while nobody else points at them."""
+    shared = (each.name for each in data_map.tables.values() if any(link.back for link in each.links))
+    return {
+        pointer
+        for name in shared
+        if name in schema.tables
+        for pointing, pairs, _ in pointers(schema, data_map, name)
+        if pointing == table
+        for pointer, _ in pairs
+    }

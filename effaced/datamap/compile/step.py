@@ -1,0 +1,48 @@
+"""One statement of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnClause, ColumnElement, Delete, Select, TableClause, Update, update
+
+from effaced.datamap.model.data_map import Action, Retained
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happens in one table. `affected` counts the rows that `change`, if any, will touch.
+
+    `left` counts those that it should have touched and has not. A step that is not `told` only prepares
+    another: its rows go later and are counted there.
+    """
+
+    name: str
+    action: Action
+    retained: tuple[Retained, ...]
+    affected: Select[int]
+    left: Select[int]
+    change: Delete | Update | None
+    owned: ColumnElement[bool]
+    """Which rows it is about, before anything is changed."""
+    where: ColumnElement[bool]
+    """Which of them it has to change."""
+    written: Mapping[ColumnClause[Any], ColumnElement[Any]] = field(default_factory=dict)
+    scrubbed: Mapping[str, Select[int]] = field(default_factory=dict)
+    """Per scrubbed column, in how many rows something is found, before anything is changed."""
+    told: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.action})" if self.action is Action.DETACHED else self.name
+
+
+def overwrite(table: TableClause) -> Update:
+    """An UPDATE of the person's cells, which no other row may pay for.
+
+    On SQLite a constraint can be declared ON CONFLICT REPLACE: the database would delete whoever has the
+    value already; or IGNORE, and it would leave the cell as it is.
+    """
+    return update(table).prefix_with("OR ABORT", dialect="sqlite")

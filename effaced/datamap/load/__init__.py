@@ -1,0 +1,1 @@
+"""Reading a data map from its YAML file."""

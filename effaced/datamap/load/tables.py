@@ -1,0 +1,151 @@
+"""The `tables:` of the data map: how rows belong to people, and where they only mention them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from effaced.datamap.load.columns import read_columns
+from effaced.datamap.load.reader import Reader, closest, is_null, line_of
+from effaced.datamap.model.data_map import OWN_PREFIX, Link, Literal, Mention, TableRule
+from effaced.datamap.model.rules import Strategy
+
+_LINK = ("to", "from", "on", "where", "as")
+_NUMBER = re.compile(r"-?[0-9]+")
+
+
+def read_tables(reader: Reader, node: Node, subjects: Collection[str]) -> dict[str, TableRule]:
+    entries = reader.mapping(node, "tables")
+    known = any(subject in entries for subject in subjects)
+    return {
+        name: _table(reader, name, key, value, subjects if known else None)
+        for name, (key, value) in entries.items()
+    }
+
+
+def _table(
+    reader: Reader, name: str, key: ScalarNode, node: Node, subjects: Collection[str] | None
+) -> TableRule:
+    if name.startswith(OWN_PREFIX):
+        reader.say(key, f"{name}: effaced's own tables are left out of the map")
+    fields = reader.fields(node, name, ("link", "mentions", "columns"), required=("columns",))
+    is_subject = subjects is not None and name in subjects
+    links = _links(reader, fields["link"], name) if "link" in fields else ()
+    mentions = _mentions(reader, fields["mentions"], name) if "mentions" in fields else ()
+    if is_subject and "link" in fields:
+        reader.say(fields["link"], f"{name}: the subject table has no link; the others link to it")
+        links = ()
+    elif (
+        subjects is not None and not is_subject and not fields.keys() & {"link", "mentions"}
+    ) and isinstance(node, MappingNode):
+        reader.say(key, f"{name}: 'link' is missing; it says how the rows belong to a person")
+    owned = is_subject or not mentions or "link" in fields
+    columns = read_columns(reader, fields["columns"], name) if "columns" in fields else {}
+    if owned and columns and not any(rule.decides for rule in columns.values()):
+        reader.say(
+            key,
+            f"{name}: every column is not_personal, so it is unclear whether its rows stay; give one"
+            " column delete, anonymise or retain, or list the table under not_personal",
+        )
+    if not owned:
+        for column, rule in columns.items():
+            if rule.decides and rule.strategy is not Strategy.REVIEW:
+                reader.say(
+                    rule.line,
+                    f"{name}.{column}: without a link no row of {name} is a person's; say not_personal here"
+                    " and what changes under mentions",
+                )
+    return TableRule(name, columns, links, mentions, owned, line_of(key))
+
+
+def _links(reader: Reader, node: Node, table: str) -> tuple[Link, ...]:
+    items = node.value if isinstance(node, SequenceNode) else [node]
+    if not items:
+        reader.say(node, f"{table}.link must name at least one table")
+    links = (_link(reader, item, f"{table}.link", _LINK) for item in items)
+    return tuple(link for link, _ in filter(None, links))
+
+
+def _mentions(reader: Reader, node: Node, table: str) -> tuple[Mention, ...]:
+    items = node.value if isinstance(node, SequenceNode) else [node]
+    what = f"{table}.mentions"
+    if not items:
+        reader.say(node, f"{what} must name at least one table")
+    found = []
+    for item in items:
+        read = _link(reader, item, what, ("to", "on", "where", "as", "columns"), required=("columns",))
+        if read is None or "columns" not in read[1]:
+            continue
+        columns = read_columns(reader, read[1]["columns"], what)
+        for name, rule in columns.items():
+            if not rule.changes:
+                reader.say(rule.line, f"{what}.{name} must be delete or anonymise; name only what changes")
+        found.append(Mention(read[0], columns))
+    return tuple(found)
+
+
+def _link(
+    reader: Reader, node: Node, what: str, allowed: Collection[str], required: Collection[str] = ()
+) -> tuple[Link, dict[str, Node]] | None:
+    fields = reader.fields(node, what, allowed, required=("on", *required))
+    ends = [name for name in ("to", "from") if name in fields]
+    if len(ends) != 1:
+        if isinstance(node, MappingNode):
+            missing = "needs either 'to' or 'from'" if "from" in allowed and ends else "'to' is missing"
+            reader.say(node, f"{what}: {missing}")
+        return None
+    other_table = reader.text(fields[ends[0]], f"{what}.{ends[0]}")
+    pairs = []
+    for own, (_, other) in (reader.mapping(fields["on"], f"{what}.on") if "on" in fields else {}).items():
+        target = reader.text(other, f"{what}.on.{own}")
+        if target:
+            pairs.append((own, target))
+    if isinstance(fields.get("on"), MappingNode) and not fields["on"].value:
+        reader.say(fields["on"], f"{what}.on must name at least one pair of columns")
+    where = _where(reader, fields["where"], f"{what}.where") if "where" in fields else ()
+    as_text = "as" in fields and reader.word(fields["as"], f"{what}.as", ["text"]) is not None
+    if not other_table or not pairs:
+        return None
+    link = Link(other_table, tuple(pairs), ends == ["from"], where, as_text, line_of(node))
+    return link, fields
+
+
+def _where(reader: Reader, node: Node, what: str) -> tuple[tuple[str, tuple[Literal, ...]], ...]:
+    """`{owner_type: Customer}`; a list of values means any of them, null the empty cell."""
+    found = []
+    for column, (_, value) in reader.mapping(node, what).items():
+        items = value.value if isinstance(value, SequenceNode) else [value]
+        scalars = [item for item in items if isinstance(item, ScalarNode)]
+        if not items or len(scalars) < len(items):
+            reader.say(value, f"{what}.{column} must be a value, or a list of values")
+            continue
+        found.append((column, tuple(_literal(item) for item in scalars)))
+    return tuple(found)
+
+
+def _literal(node: ScalarNode) -> Literal:
+    if is_null(node):
+        return None
+    if node.tag == "tag:yaml.org,2002:int" and _NUMBER.fullmatch(node.value):
+        return int(node.value)
+    # `no` is Norway, and as good a word as any other.
+    words: dict[str, Literal] = {"true": True, "false": False}
+    plain = node.tag == "tag:yaml.org,2002:bool"
+    return words.get(node.value, node.value) if plain else str(node.value)
+
+
+def links_lead_somewhere(reader: Reader, tables: dict[str, TableRule], not_personal: dict[str, int]) -> None:
+    for name, table in tables.items():
+        mentions = [each.link for each in table.mentions]
+        for what, link in [
+            *(("link", each) for each in table.links),
+            *(("mentions", each) for each in mentions),
+        ]:
+            end = f"{name}.{what}.{'from' if link.back else 'to'}"
+            if link.to in not_personal:
+                reader.say(link.line, f"{end}: '{link.to}' is listed as not_personal")
+            elif link.to not in tables:
+                near = closest(link.to, tables)
+                reader.say(link.line, f"{end}: '{link.to}' is not under tables{near}")

@@ -1,0 +1,1 @@
+"""The data map as objects, and the words for it."""

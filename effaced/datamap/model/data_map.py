@@ -1,0 +1,364 @@
+"""The data map as objects: what happens to each column, how each table reaches the person."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from effaced.datamap.model.rules import ColumnRule as ColumnRule
+from effaced.datamap.model.rules import DatePart as DatePart
+from effaced.datamap.model.rules import JsonPath as JsonPath
+from effaced.datamap.model.rules import Strategy as Strategy
+from effaced.datamap.model.rules import Surrogate as Surrogate
+from effaced.datamap.model.rules import canonical_column
+
+# effaced's own tables live beside the company's and are no part of any map.
+OWN_PREFIX = "effaced_"
+
+
+class Action(StrEnum):
+    """What happens to the rows of a table."""
+
+    DELETED = "deleted"
+    ANONYMISED = "anonymised"
+    PSEUDONYMISED = "pseudonymised"
+    """Changed, but some cells hold a keyed hash: they are still personal data."""
+    RETAINED = "retained"
+    DETACHED = "detached"
+    """Somebody else's rows, which only let go of the person."""
+
+
+class Retained(NamedTuple):
+    """A column that stays, the reason, and until when: a date, `column + 10 years`, or nobody knows."""
+
+    column: str
+    basis: str
+    until: str | None
+
+
+Literal = str | int | bool | None
+"""What a link's condition can compare a column with."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A row is the person's if, for every pair, its column equals the column of a row of `to` that is.
+
+    `back` turns it round: the other row points at this one, and it is the person's only while nobody
+    else's row does.
+    """
+
+    to: str
+    on: tuple[tuple[str, str], ...]
+    back: bool = False
+    where: tuple[tuple[str, tuple[Literal, ...]], ...] = ()
+    """Only rows whose column holds one of these."""
+    as_text: bool = False
+    """Whether the two sides are of different types and are compared as texts."""
+    line: int = field(default=0, compare=False)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(own for own, _ in self.on)
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(other for _, other in self.on)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Rows that are not the person's but point at them: these cells change, and the row stays."""
+
+    link: Link
+    columns: Mapping[str, ColumnRule]
+
+    def nulls(self, columns: Iterable[str]) -> bool:
+        """Whether the row lets go by one of these columns."""
+        return any(name in self.columns and self.columns[name].written is Surrogate.NULL for name in columns)
+
+
+@dataclass(frozen=True)
+class TableRule:
+    """What the map says about one table with personal data."""
+
+    name: str
+    columns: Mapping[str, ColumnRule]
+    links: tuple[Link, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    owned: bool = True
+    """Whether rows of it are a person's; else they only mention people, and all of them stay."""
+    line: int = field(default=0, compare=False)
+
+    @cached_property
+    def action(self) -> Action:
+        """A row goes when nothing in it is retained or anonymised; else it stays."""
+        if not self.owned:
+            return Action.RETAINED
+        if not any(rule.keeps_row for rule in self.columns.values()):
+            return Action.DELETED
+        if any(rule.pseudonymises for rule in self.changed.values()):
+            return Action.PSEUDONYMISED
+        return Action.ANONYMISED if self.changed else Action.RETAINED
+
+    @cached_property
+    def stays(self) -> bool:
+        return self.action is not Action.DELETED
+
+    @cached_property
+    def changed(self) -> dict[str, ColumnRule]:
+        """The columns that are written to when the row stays."""
+        return {name: rule for name, rule in self.columns.items() if self.owned and rule.changes}
+
+    @property
+    def retained(self) -> tuple[Retained, ...]:
+        return tuple(
+            Retained(name, rule.basis or "", str(rule.until) if rule.until else None)
+            for name, rule in sorted(self.columns.items())
+            if self.owned and rule.strategy is Strategy.RETAIN
+        )
+
+    def loses(self, column: str) -> bool:
+        """Whether the person's rows no longer have this column's value afterwards."""
+        return not self.stays or column in self.changed
+
+    def nulls(self, column: str) -> bool:
+        """Whether the row stays and this cell becomes NULL."""
+        rule = self.columns.get(column)
+        return self.owned and self.stays and rule is not None and rule.written is Surrogate.NULL
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierRule:
+    """A column of the subject table by which people are found, e.g. kind `email`."""
+
+    kind: str
+    column: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RefRule:
+    """How an external system knows the person: literals and columns of the subject table in turn."""
+
+    kind: str
+    parts: tuple[tuple[str, str | None], ...]
+    line: int = field(default=0, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(column for _, column in self.parts if column is not None))
+
+    def fill(self, values: Mapping[str, str | None]) -> str | None:
+        """The reference, or None if any column of it is empty: half a reference names somebody else."""
+        text = ""
+        for literal, column in self.parts:
+            value = values[column] if column is not None else None
+            if column is not None and not value:
+                return None
+            text += literal + (value or "")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class RectifyRule:
+    """A category of data that can be corrected, e.g. `email`, and the columns that hold it."""
+
+    category: str
+    columns: tuple[tuple[str, str], ...]
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectRule:
+    """One kind of people: the table with a row for each, what names them, how they are known."""
+
+    name: str
+    table: str
+    key: tuple[str, ...]
+    identifiers: tuple[IdentifierRule, ...] = ()
+    refs: tuple[RefRule, ...] = ()
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class DataMap:
+    """A whole map, or what of it concerns one kind of people: `seen_by` gives that.
+
+    `hash` depends on what the whole map says, not on comments, order or layout.
+    """
+
+    path: str
+    people: tuple[SubjectRule, ...]
+    tables: Mapping[str, TableRule]
+    not_personal: Mapping[str, int]
+    rectify: Mapping[str, RectifyRule] = field(default_factory=dict)
+    schemas: tuple[str, ...] = ()
+    """The PostgreSQL schemas to look at, the one whose tables need no prefix first; none for the default."""
+    tables_line: int = field(default=0, compare=False)
+    undecided: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """Tables to be decided about, with line and reason: while there is one, the map is refused."""
+    whole: DataMap | None = field(default=None, compare=False, repr=False)
+    """The map that this is a view of."""
+
+    @property
+    def subject(self) -> str:
+        return self.people[0].table
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self.people[0].key
+
+    @property
+    def identifiers(self) -> tuple[IdentifierRule, ...]:
+        return self.people[0].identifiers
+
+    @property
+    def refs(self) -> tuple[RefRule, ...]:
+        return self.people[0].refs
+
+    @property
+    def subject_line(self) -> int:
+        return self.people[0].line
+
+    @property
+    def ref_kinds(self) -> list[str]:
+        """How external systems can know anybody of the map."""
+        return list(dict.fromkeys(rule.kind for each in self.people for rule in each.refs))
+
+    @property
+    def identifier_kinds(self) -> list[str]:
+        return list(dict.fromkeys(rule.kind for each in self.people for rule in each.identifiers))
+
+    @cached_property
+    def hash(self) -> str:
+        canonical = json.dumps(_canonical(self.whole or self), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def pseudonymises(self) -> bool:
+        """Whether a key is needed, since some cells become a keyed hash."""
+        return any(
+            rule.pseudonymises
+            for table in self.tables.values()
+            for columns in (table.columns, *(mention.columns for mention in table.mentions))
+            for rule in columns.values()
+        )
+
+    def where(self, line: int) -> str:
+        return f"{self.path}:{line}"
+
+    def seen_by(self, name: str) -> DataMap:
+        """What concerns this kind of people: their tables, and the links and mentions that lead to them."""
+        if len(self.people) == 1:
+            return self
+        rule = next(each for each in self.people if each.name == name)
+        own = self._leading_to(rule.table)
+        tables = {}
+        for table, each in self.tables.items():
+            links = tuple(link for link in each.links if link.to in own) if table != rule.table else ()
+            mentions = tuple(mention for mention in each.mentions if mention.link.to in own)
+            if table in own or mentions:
+                tables[table] = replace(each, links=links, mentions=mentions, owned=table in own)
+        rectify = {
+            category: replace(each, columns=columns)
+            for category, each in self.rectify.items()
+            if (columns := tuple(pair for pair in each.columns if pair[0] in own))
+        }
+        return replace(self, people=(rule,), tables=tables, rectify=rectify, whole=self)
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The tables from which a link leads to these people, their own among them."""
+        return frozenset(self._leading_to(self.subject))
+
+    @cached_property
+    def of_others(self) -> frozenset[str]:
+        """The tables that the whole map has and this view has not."""
+        return frozenset(self.whole.tables if self.whole else ()) - set(self.tables)
+
+    def ways_from(self, table: str) -> set[str]:
+        """The tables that lie on a table's ways to the subject table, both ends among them."""
+        tables = self.tables
+        return _walk(
+            table,
+            lambda name: (
+                [link.to for link in tables[name].links] if name in tables and name != self.subject else ()
+            ),
+        )
+
+    def _leading_to(self, subject: str) -> set[str]:
+        linked: dict[str, list[str]] = {}
+        for name, table in self.tables.items():
+            for link in table.links:
+                linked.setdefault(link.to, []).append(name)
+        return _walk(subject, lambda name: linked.get(name, ())) & set(self.tables)
+
+
+def _walk(start: str, onward: Callable[[str], Iterable[str]]) -> set[str]:
+    """Whatever can be reached, with where it starts."""
+    seen, ahead = {start}, [start]
+    while ahead:
+        found = set(onward(ahead.pop())) - seen
+        seen |= found
+        ahead += found
+    return seen
+
+
+def _canonical(data_map: DataMap) -> dict[str, Any]:
+    # What older maps could not say is left out where it is not said, so that they keep their hash.
+    first, *more = data_map.people
+    said: dict[str, Any] = {
+        "version": 1,
+        "subject": [first.table, *first.key],
+        "identifiers": {rule.kind: rule.column for rule in first.identifiers},
+        "refs": {rule.kind: rule.parts for rule in first.refs},
+        "tables": {name: _canonical_table(table) for name, table in data_map.tables.items()},
+        "not_personal": sorted(data_map.not_personal),
+    }
+    if data_map.rectify:
+        said["rectify"] = {name: sorted(rule.columns) for name, rule in data_map.rectify.items()}
+    if data_map.schemas:
+        said["schemas"] = data_map.schemas
+    if more or first.name != first.table:
+        said["subjects"] = [
+            [
+                each.name, each.table, each.key,
+                {rule.kind: rule.column for rule in each.identifiers},
+                {rule.kind: rule.parts for rule in each.refs},
+            ]
+            for each in data_map.people
+        ]  # fmt: skip
+    return said
+
+
+def _canonical_table(table: TableRule) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "columns": {column: canonical_column(rule) for column, rule in table.columns.items()},
+        "links": sorted((_canonical_link(link) for link in table.links), key=json.dumps),
+    }
+    if table.mentions:
+        said["mentions"] = sorted(
+            (
+                [
+                    _canonical_link(each.link),
+                    {column: canonical_column(rule) for column, rule in sorted(each.columns.items())},
+                ]
+                for each in table.mentions
+            ),
+            key=json.dumps,
+        )
+    return said
+
+
+def _canonical_link(link: Link) -> list[Any]:
+    said: list[Any] = [link.to, *sorted(link.on)]
+    if link.back or link.where or link.as_text:
+        where = sorted((column, sorted(values, key=repr)) for column, values in link.where)
+        said.append({"back": link.back, "where": where, "as_text": link.as_text})
+    return said

@@ -1,0 +1,133 @@
+"""What a data map says, in words: the same on the command line, in the picture and in the console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from effaced.core import clock
+from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Link, Strategy, TableRule
+from effaced.datamap.model.json_paths import show_path
+from effaced.datamap.model.last_day import Until
+
+ROWS = {
+    Action.DELETED: "deleted",
+    Action.ANONYMISED: "anonymised",
+    Action.PSEUDONYMISED: "pseudonymised",
+    Action.RETAINED: "retained",
+    Action.DETACHED: "let go",
+}
+"""What happens to rows. `let go`: they are somebody else's and only stop naming the person."""
+
+ONLY_MENTIONS = "not a person's"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """Columns of one table that share what happens to them: the word for it, and what is in the brackets."""
+
+    strategy: Strategy
+    word: str
+    detail: str
+    columns: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return f"{self.word} ({self.detail})" if self.detail else self.word
+
+
+def fates(columns: Mapping[str, ColumnRule]) -> list[Fate]:
+    """The columns by what happens to them, in the order of the strategies."""
+    found: dict[tuple[int, str, str], list[str]] = {}
+    for name, rule in columns.items():
+        key = (list(Strategy).index(rule.strategy), _word(rule), _detail(rule))
+        found.setdefault(key, []).append(name)
+    return [
+        Fate(list(Strategy)[place], word, detail, tuple(names))
+        for (place, word, detail), names in sorted(found.items())
+    ]
+
+
+def fate(rule: ColumnRule) -> str:
+    """`anonymise (truncated_date to year)`, `retain (tax law; until 2031-12-31; then delete)`, `delete`."""
+    return f"{_word(rule)} ({detail})" if (detail := _detail(rule)) else _word(rule)
+
+
+def _word(rule: ColumnRule) -> str:
+    # A keyed hash is no anonymisation, and is not to be read as one.
+    return "pseudonymise" if rule.surrogate and rule.pseudonymises else rule.strategy.replace("_", " ")
+
+
+def _detail(rule: ColumnRule) -> str:
+    if rule.surrogate:
+        written = rule.text if rule.text is not None else rule.value
+        more = f" '{written}'" if written is not None else f" to {rule.to}" if rule.to else ""
+        return f"{rule.surrogate}{more}"
+    if rule.strategy is Strategy.SCRUB:
+        return ", ".join(rule.names) or "all identifiers"
+    if rule.paths:
+        return "; ".join(f"{show_path(path)}: {fate(each)}" for path, each in rule.paths)
+    return rule.reason or f"{rule.basis or ''}{_end(rule)}"
+
+
+def _end(rule: ColumnRule) -> str:
+    if rule.until is None or rule.then is None:
+        return ""
+    over = ", which is over" if is_over(rule.until) else ""
+    return f"; until {rule.until}{over}; then {fate(rule.then)}"
+
+
+def is_over(until: Until) -> bool:
+    """Whether that day has passed for everybody; one that is counted by row never has."""
+    return until.day is not None and until.day < clock.now().date()
+
+
+def rows_are(rule: TableRule) -> str:
+    """What happens to the person's rows of a table; or that none of them is anybody's."""
+    return ROWS[rule.action] if rule.owned else ONLY_MENTIONS
+
+
+def pairs(link: Link) -> str:
+    """`customer_id = id`: the table's own column first."""
+    return ", ".join(f"{own} = {other}" for own, other in link.on)
+
+
+def conditions(link: Link) -> list[str]:
+    """What else must hold."""
+    said = [f"{column} is {_any_of(values)}" for column, values in link.where]
+    return [*said, *(["compared as texts"] if link.as_text else [])]
+
+
+def linked(link: Link) -> str:
+    """One link as part of a sentence: `to customers by owner_id = id, where owner_type is Customer`."""
+    where = f", where {' and '.join(conditions(link))}" if conditions(link) else ""
+    if link.back:
+        return f"from {link.to} by {pairs(link)}, unless somebody else's row points at it too{where}"
+    return f"to {link.to} by {pairs(link)}{where}"
+
+
+def whose(data_map: DataMap, table: str) -> str:
+    """`the people: customer` for a table with a row for each of them; else an empty text."""
+    kinds = [each.name for each in data_map.people if each.table == table]
+    named = [name for name in kinds if name != table]
+    return f"the people: {', '.join(named)}" if named else "the people" if kinds else ""
+
+
+def belonging(data_map: DataMap, rule: TableRule) -> list[str]:
+    """How rows of a table belong to a person, one line per way."""
+    keys = [
+        f"one row per {'person' if each.name == each.table else each.name}, named by {', '.join(each.key)}"
+        for each in data_map.people
+        if each.table == rule.name
+    ]
+    mentions = [f"mentions people: {linked(each.link)}; {told(each.columns)}" for each in rule.mentions]
+    return [*keys, *(linked(link) for link in rule.links), *mentions]
+
+
+def told(columns: Mapping[str, ColumnRule]) -> str:
+    """`referred_by: anonymise (null)`."""
+    return "; ".join(f"{', '.join(each.columns)}: {each.words}" for each in fates(columns))
+
+
+def _any_of(values: Iterable[object]) -> str:
+    return " or ".join("empty" if value is None else str(value) for value in values)

@@ -1,0 +1,242 @@
+"""The plan of an erasure: one statement per table, in an order that works. Made once, used for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import (
+    ColumnClause,
+    ColumnElement,
+    Connection,
+    Delete,
+    Select,
+    TableClause,
+    Update,
+    and_,
+    delete,
+    func,
+    null,
+    or_,
+    select,
+    true,
+    types,
+)
+
+from effaced.core.crypto import Keyring
+from effaced.core.errors import ConfigurationError, Problem, Refused
+from effaced.core.gc_pause import keeping_everything
+from effaced.datamap.check.data_map import check
+from effaced.datamap.compile.batches import early_steps, many_rows
+from effaced.datamap.compile.key import KeyColumns
+from effaced.datamap.compile.locks import locks
+from effaced.datamap.compile.order import Order, Unit
+from effaced.datamap.compile.ownership import Belonging
+from effaced.datamap.compile.step import Step, overwrite
+from effaced.datamap.load.reader import one_of
+from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Strategy
+from effaced.datamap.schema.read import read_schema
+from effaced.datamap.schema.tables import LiveSchema
+from effaced.datamap.surrogates.expressions import still_personal, surrogate
+from effaced.datamap.surrogates.shapes import Hashing
+
+_ALL = func.count()
+
+
+class MissingRights(ConfigurationError):
+    """The map fits, but the role that we connect as may not do by it: somebody can give it the right."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePlan:
+    """Steps in their order, and what is needed to look at one person."""
+
+    data_map: DataMap
+    steps: tuple[Step, ...]
+    subject: TableClause
+    key: KeyColumns
+    schema: LiveSchema
+    counts: Select[*tuple[int, ...]]
+    """How many rows each step that is told of would change, in one row."""
+    left: Select[*tuple[int, ...]]
+    """The same afterwards: what has not changed, even if nothing points at it any more."""
+    locks: Mapping[str, Select[int]]
+    """Per table the rows to hold on to before the first look; see `locks`."""
+    captures: Mapping[str, Select[*tuple[object, ...]]]
+    """Per captured table which rows must be known before the first step."""
+    early: tuple[Step, ...]
+    """The steps that can be worked off beforehand."""
+    many: Select[*tuple[int, ...]] | None
+    """Per early step the person's rows, counted no further than a limit: see `bulk`."""
+    found: Select[*tuple[int, ...]] | None = None
+    """In how many rows something is found in each scrubbed column, in one row; None if there is none."""
+    hashing: Hashing | None = None
+    """What keyed hashes are made with, if the map has any."""
+    others: Mapping[str, ErasurePlan] = field(default_factory=dict)
+    """The plans for the map's other kinds of people, by their names."""
+
+    def named(self, people: str | None) -> ErasurePlan:
+        """The plan for this kind of people; None means the map's first."""
+        if people is None or people == self.data_map.people[0].name:
+            return self
+        if people in self.others:
+            return self.others[people]
+        known = one_of([self.data_map.people[0].name, *self.others])
+        raise Refused("The subject is not known.", problems=[Problem("subject.type", f"must be {known}")])
+
+    def hashed(self, subject_id: str) -> str:
+        """What a person's keyed hash is made of: customer 7 is not employee 7.
+
+        The map's first people go by the id alone, as they do where there are no others.
+        """
+        whole = self.data_map.whole
+        mine = self.data_map.people[0]
+        return subject_id if whole is None or whole.people[0] == mine else f"{mine.name}\x1f{subject_id}"
+
+    @property
+    def told(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.told)
+
+    def belongs(self, table: str) -> ColumnElement[bool]:
+        """Which rows of the table are the person's; the key's values are the statement's parameters."""
+        return Belonging(self.schema, self.data_map, self.key).rows(table)
+
+    def is_padded(self, column: str) -> bool:
+        """Whether the database fills this column of the subject table with blanks that mean nothing."""
+        return self.key.dialect == "postgresql" and isinstance(self.subject.c[column].type, types.CHAR)
+
+
+def plan_erasure(
+    connection: Connection,
+    data_map: DataMap,
+    keyring: Keyring | None = None,
+    *,
+    hashing: Hashing | None = None,
+) -> ErasurePlan:
+    """Plan for this database: for the map's first kind of people, with the plans for the others in it.
+
+    Raises ConfigurationError with every problem if the map does not fit the database. A map with keyed
+    hashes needs the keyring, or what else to make them with.
+    """
+    schema = read_schema(connection, data_map.schemas)
+    checked = check(connection, schema, data_map)
+    if problems := checked.problems:
+        count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+        wrong = MissingRights if checked.only_rights else ConfigurationError
+        raise wrong(f"The data map does not fit the database; {count}:", problems=problems)
+    hashing = hashing or _hashing(data_map, keyring)
+    first, *others = (plan_for(schema, view, order, hashing) for view, order in checked.orders)
+    return replace(first, others={each.data_map.people[0].name: each for each in others})
+
+
+def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:
+    if not data_map.pseudonymises:
+        return None
+    if keyring is None:
+        raise ConfigurationError("The data map has keyed_hash columns, which need a key (EFFACED_KEYS).")
+    return Hashing.under(keyring)
+
+
+@keeping_everything()
+def plan_for(
+    schema: LiveSchema, data_map: DataMap, order: Order, hashing: Hashing | None = None
+) -> ErasurePlan:
+    """Plan for one kind of people, by a map that fits."""
+    columns = schema.tables[data_map.subject].columns
+    key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
+    now = Belonging(schema, data_map, key)
+    later = Belonging(schema, data_map, key, order.captured) if order.captured else now
+    steps = tuple(_step(unit, now, later if unit in order.by_captured else now) for unit in order.units)
+    told = [step for step in steps if step.told]
+    counts = select(*(step.affected.scalar_subquery() for step in told))
+    scrubbed = [each.scalar_subquery() for step in told for each in step.scrubbed.values()]
+    left = select(*(step.left.scalar_subquery() for step in told)) if order.captured else counts
+    captures = {name: now.keys(name) for name in sorted(order.captured)}
+    early = early_steps(steps, {data_map.subject, *order.needed_later})
+    return ErasurePlan(
+        data_map=data_map,
+        steps=steps,
+        subject=schema.table(data_map.subject),
+        key=key,
+        schema=schema,
+        counts=counts,
+        left=left,
+        locks=locks(now),
+        captures=captures,
+        early=early,
+        many=many_rows(schema, early),
+        found=select(*scrubbed) if scrubbed else None,
+        hashing=hashing,
+    )
+
+
+def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
+    """`now` tells whose rows they are before anything is changed, `later` when the step's turn has come."""
+    rule = now.data_map.tables[unit.table]
+    table = now.schema.table(unit.table)
+    owned = _rows(unit, now)
+    found = _rows(unit, later) if later is not now else owned
+    action: Action = rule.action
+    cells: Mapping[str, ColumnRule] = rule.changed if rule.stays else {}
+    if unit.mention >= 0:
+        action, cells = Action.DETACHED, rule.mentions[unit.mention].columns
+    seen = owned
+    scrubbed: dict[str, Select[int]] = {}
+    written: dict[ColumnClause[Any], ColumnElement[Any]] = {}
+    if cells:
+        dialect = now.schema.dialect
+        rules = [(table.c[name], each) for name, each in cells.items()]
+        each_personal = [still_personal(cell, each, dialect) for cell, each in rules]
+        personal = or_(*each_personal)
+        seen = and_(owned, personal)
+        found = and_(found, personal) if later is not now else seen
+        written = {
+            cell: surrogate(cell, each, dialect, is_personal)
+            for (cell, each), is_personal in zip(rules, each_personal, strict=True)
+        }
+        scrubbed = {
+            cell.name: _count(table, and_(owned, still_personal(cell, each, dialect)))
+            for cell, told in rules
+            if (each := _scrubbing(told)) is not None
+        }
+    if unit.let_go:
+        action, written = Action.DETACHED, {table.c[name]: null() for name in unit.let_go}
+    change: Delete | Update | None = overwrite(table).where(found).values(written) if written else None
+    if action is Action.DELETED:
+        change = delete(table).where(found)
+    affected = _count(table, seen)
+    return Step(
+        unit.table,
+        action,
+        rule.retained if unit.is_main else (),
+        affected=affected,
+        left=affected if found is seen else _count(table, found),
+        change=change,
+        owned=owned,
+        where=seen,
+        written=written,
+        scrubbed=scrubbed,
+        told=not unit.let_go,
+    )
+
+
+def _rows(unit: Unit, belonging: Belonging) -> ColumnElement[bool]:
+    own = belonging.rows(unit.table)
+    if unit.mention < 0:
+        return own
+    link = belonging.data_map.tables[unit.table].mentions[unit.mention].link
+    # The person's own rows are the table's own step's.
+    return and_(belonging.linked(unit.table, link), own.is_not(true()))
+
+
+def _count(table: TableClause, rows: ColumnElement[bool]) -> Select[int]:
+    return select(_ALL).select_from(table).where(rows)
+
+
+def _scrubbing(rule: ColumnRule) -> ColumnRule | None:
+    """The rule, or what it says of paths that are scrubbed."""
+    if rule.strategy is not Strategy.JSON:
+        return rule if rule.strategy is Strategy.SCRUB else None
+    paths = tuple(each for each in rule.paths if each[1].strategy is Strategy.SCRUB)
+    return replace(rule, paths=paths) if paths else None

@@ -1,0 +1,1 @@
+"""Carrying out a plan for one person: erase, correct, count, sample."""

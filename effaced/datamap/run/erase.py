@@ -1,0 +1,154 @@
+"""Erase one person in the company's own database, or count what that would do. The caller commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.orm import Session
+
+from effaced.core.db import error_code
+from effaced.core.errors import Conflict
+from effaced.core.pipeline import Together
+from effaced.datamap.model.data_map import Action, Retained
+from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.run.values import values_for, values_to_look
+
+
+@dataclass(frozen=True, slots=True)
+class TableEffect:
+    """What happened in one table: how many rows were deleted or anonymised, or stay as they are.
+
+    `retained` names the columns that stay in the rows, and why; `scrubbed` in how many rows something was
+    found in a text. There are counts here and no values.
+    """
+
+    table: str
+    rows: int
+    action: Action
+    retained: tuple[Retained, ...] = ()
+    scrubbed: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The table, and what it is to the person if the rows are somebody else's."""
+        return f"{self.table} ({self.action})" if self.action is Action.DETACHED else self.table
+
+    @property
+    def changed(self) -> int:
+        return 0 if self.action is Action.RETAINED else self.rows
+
+
+class DatabaseRefusal(Conflict):
+    """A rule of the database stands against it. `code` is the database's own word for that."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def dry_run(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEffect]:
+    """What `erase` would do now, in its order. One SELECT, two more for texts to scrub; changes nothing.
+
+    NotFound if the id cannot be a key at all; a person who is gone already has zero rows everywhere.
+    """
+    values = values_to_look(session, plan, subject_id)
+    counts = session.execute(plan.counts, values).one()
+    found = session.execute(plan.found, values).one() if plan.found is not None else ()
+    return _effects(plan, counts, found)
+
+
+def rows_kept(session: Session, plan: ErasurePlan, subject_id: str) -> list[int]:
+    """Per step that is told, in how many of the person's rows something is retained. One SELECT.
+
+    A dry run counts the rows that change, and of rows that are kept often only a few do.
+    """
+    counts = [
+        select(func.count()).select_from(plan.schema.table(step.name)).where(step.owned).scalar_subquery()
+        for step in plan.told
+        if step.retained
+    ]
+    found = iter(session.execute(select(*counts), plan.key.require(subject_id)).one() if counts else ())
+    return [next(found) if step.retained else 0 for step in plan.told]
+
+
+def erase(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEffect]:
+    """Carry out the plan for one person: one statement per table, in the caller's transaction.
+
+    Doing it again changes nothing. Conflict if a rule of the database that the map can't know stands
+    against it (a check, a trigger, another person's row that points here): the caller must roll back.
+    """
+    return erase_and_look(session, plan, subject_id).effects
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was done, the rows per table that should have changed and did not, and what else was asked."""
+
+    effects: list[TableEffect]
+    left: dict[str, int]
+    answers: list[tuple[Any, ...]]
+
+
+def erase_and_look(
+    session: Session, plan: ErasurePlan, subject_id: str, asking: Iterable[Select[*tuple[Any, ...]]] = ()
+) -> Erased:
+    """The same, and a look at what is left; `asking` are queries of one row about the person afterwards."""
+    values = values_for(session, plan, subject_id)
+    refused: Conflict | None = None
+    try:
+        with (batch := Together(session)):
+            # What had to be looked up is held already.
+            for name, lock in plan.locks.items() if not plan.captures else ():
+                batch.run(lock, values, name)
+            # Before the first change: what is found in texts is told as it was.
+            found = batch.run(plan.found, values) if plan.found is not None else None
+            done = [
+                (step, batch.run(step.affected if step.change is None else step.change, values, step.name))
+                for step in plan.steps
+            ]
+            counted = batch.run(plan.left, values)
+            asked = [batch.run(each, values) for each in asking]
+    except DBAPIError as error:
+        refused = refusal("erase", batch.failed, error)
+        if refused is None:
+            raise
+    if refused is not None:
+        raise refused
+    changed = [each.rows[0][0] if step.change is None else each.count for step, each in done if step.told]
+    left = zip(plan.told, counted.rows[0], strict=True)
+    return Erased(
+        _effects(plan, changed, found.rows[0] if found else ()),
+        {step.name: rows for step, rows in left if rows and step.action is not Action.RETAINED},
+        [each.rows[0] for each in asked],
+    )
+
+
+def count_reachable(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, int]:
+    """Read back: per table the rows that `erase` should have changed and did not. Empty when all is well."""
+    return {effect.table: effect.changed for effect in dry_run(session, plan, subject_id) if effect.changed}
+
+
+def refusal(verb: str, table: str, error: DBAPIError) -> DatabaseRefusal | None:
+    """The database's word against it as a Conflict that names table and rule and quotes no row.
+
+    None for locks and lost connections: another try may go through.
+    """
+    if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
+        return None
+    rule = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+    what = "a constraint" if isinstance(error, IntegrityError) else "a trigger or another rule"
+    named = f" ({rule})" if rule else ""
+    said = f"The database refuses to {verb} in table '{table}': {what}{named} forbids it."
+    return DatabaseRefusal(said, error_code(error))
+
+
+def _effects(plan: ErasurePlan, counts: Iterable[int], found: Iterable[int]) -> list[TableEffect]:
+    rest = iter(found)
+    return [
+        TableEffect(step.name, rows, step.action, step.retained, {name: next(rest) for name in step.scrubbed})
+        for step, rows in zip(plan.told, counts, strict=True)
+    ]

@@ -1,0 +1,225 @@
+"""Look at a live database: SQLAlchemy tells most of it, `catalog` the rest."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any
+
+from sqlalchemy import Connection, Inspector, inspect
+from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
+from sqlalchemy.exc import SAWarning
+
+from effaced.datamap.model.data_map import OWN_PREFIX
+from effaced.datamap.schema import catalog
+from effaced.datamap.schema import partitions as catalog_partitions
+from effaced.datamap.schema import uniques as catalog_uniques
+from effaced.datamap.schema.partitions import Parts
+from effaced.datamap.schema.tables import (
+    Check,
+    ForeignKey,
+    LiveColumn,
+    LiveIndex,
+    LiveSchema,
+    LiveTable,
+    Unique,
+)
+
+# The kinds of PostgreSQL index that find rows by an equal value.
+_FINDING = ("btree", "hash")
+
+
+def read_schema(connection: Connection, schemas: Sequence[str] = ()) -> LiveSchema:
+    """Look at the database. A handful of queries per schema, however many tables there are."""
+    with warnings.catch_warnings():
+        # Types and indexes that SQLAlchemy does not know are no concern here.
+        warnings.simplefilter("ignore", SAWarning)
+        return _read(connection, inspect(connection), schemas)
+
+
+def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) -> LiveSchema:
+    sqlite = connection.dialect.name == "sqlite"
+    in_sight = [] if sqlite else catalog.search_path(connection)
+    tables: dict[str, LiveTable] = {}
+    for schema in (None, *(each for each in schemas if not sqlite and each not in in_sight)):
+        # effaced's own are many, and not to be asked about one by one. Nothing at all would mean everything.
+        found = inspector.get_table_names(schema)
+        names = [name for name in found if not name.startswith(OWN_PREFIX)] or [""]
+        tables |= _tables(connection, inspector, names, schema)
+    found_keys = _sqlite_keys(connection, tables) if sqlite else _postgres_keys(connection)
+    pointing = [key for key in found_keys if key.to in tables]
+    return LiveSchema(
+        connection.dialect.name,
+        tables,
+        tuple(sorted((key for key in pointing if key.table in tables), key=str)),
+        tuple(key for key in pointing if key.table not in tables),
+        {} if sqlite else catalog.heirs(connection),
+    )
+
+
+def full_name(table: str, schema: str | None) -> str:
+    """As the map calls it."""
+    return f"{schema}.{table}" if schema else table
+
+
+def _tables(
+    connection: Connection, inspector: Inspector, names: list[str], schema: str | None
+) -> dict[str, LiveTable]:
+    columns = inspector.get_multi_columns(schema=schema, filter_names=names)
+    keys = inspector.get_multi_pk_constraint(schema=schema, filter_names=names)
+    constraints = inspector.get_multi_unique_constraints(schema=schema, filter_names=names)
+    checks = inspector.get_multi_check_constraints(schema=schema, filter_names=names)
+    expressions: list[tuple[str, str]] = []
+    if connection.dialect.name == "sqlite":
+        # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
+        indexes = inspector.get_multi_indexes(filter_names=names, include_auto_indexes=True)
+        hidden: set[str] = set()
+        named = {str(place[1]): [each["name"] for each in found] for place, found in columns.items()}
+        collations = catalog.sqlite_collations(connection, named)
+        expressions = catalog.sqlite_expression_uniques(connection)
+        loose = catalog_uniques.sqlite_loose(connection, collations)
+    else:
+        indexes = inspector.get_multi_indexes(schema=schema, filter_names=names)
+        hidden = catalog.partitions(connection)
+        collations = catalog.postgres_collations(connection)
+        expressions = catalog_uniques.exclusions(connection)
+        loose = catalog_uniques.postgres_loose(connection)
+    in_parts = catalog_partitions.parts(connection) if hidden else {}
+    kinds: dict[Any, Any] = {}
+    tables = {}
+    for place in sorted(columns, key=str):
+        name = full_name(str(place[1]), schema)
+        if name in hidden:
+            continue
+        ordered = tuple(keys[place]["constrained_columns"])
+        primary = frozenset(ordered)
+        asked = in_parts.get(name, Parts())
+        live = {
+            each["name"]: _column(
+                each,
+                _shared(each["type"], kinds),
+                primary | asked.filled,
+                collations.get((name, each["name"])),
+            )
+            for each in columns[place]
+        }
+        uniques = [Unique(primary)] if primary else []
+        uniques += [_unique(each, live) for each in constraints[place]]
+        uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
+        uniques += [Unique(mentioned(sql, live), whole=False) for table, sql in expressions if table == name]
+        uniques += [Unique(mentioned(sql, live), whole=False, nulls_repeat=r) for sql, r in asked.uniques]
+        uniques += _through_generated(uniques, columns[place])
+        uniques = [replace(each, whole=each.whole and (name, each.columns) not in loose) for each in uniques]
+        rules = [(each["name"] or "", each["sqltext"]) for each in checks.get(place, ())]
+        told = tuple(Check(word, sql, mentioned(sql, live)) for word, sql in (*rules, *asked.checks))
+        found = [LiveIndex(ordered), *(_index(each) for each in (*constraints[place], *indexes[place]))]
+        tables[name] = LiveTable(
+            name, live, tuple(dict.fromkeys(uniques)), ordered, schema, told, tuple(dict.fromkeys(found))
+        )
+    return tables
+
+
+def _index(reflected: Mapping[str, Any]) -> LiveIndex:
+    options = reflected.get("dialect_options", {})
+    # Up to the first expression: what is behind it finds nothing by itself.
+    columns = tuple(takewhile(lambda name: name is not None, reflected["column_names"]))
+    partial = any(name.endswith("_where") for name in options)
+    return LiveIndex(columns if options.get("postgresql_using", "btree") in _FINDING else (), partial)
+
+
+def _shared(kind: Any, kinds: dict[Any, Any]) -> Any:
+    """The type, or one that is the same: SQLAlchemy works out anew for each what can be done with it."""
+    try:
+        return kinds.setdefault((type(kind), *sorted(vars(kind).items())), kind)
+    except TypeError:  # made of what can't be compared
+        return kind
+
+
+def _column(
+    reflected: Mapping[str, Any], kind: Any, filled: frozenset[str], collation: str | None
+) -> LiveColumn:
+    nullable = reflected["nullable"]
+    domain = kind if isinstance(kind, DOMAIN) else None
+    # One domain may stand for another.
+    while isinstance(kind, DOMAIN):
+        nullable = nullable and not kind.not_null
+        kind = kind.data_type
+    always = reflected.get("identity", {}).get("always", False)
+    return LiveColumn(
+        name=reflected["name"],
+        type=kind,
+        # SQLite calls the columns of a primary key nullable.
+        nullable=nullable and reflected["name"] not in filled,
+        generated=always or "computed" in reflected,
+        # The type itself takes large and small letters for the same.
+        collation="citext" if isinstance(kind, CITEXT) else collation,
+        computed="computed" in reflected,
+        domain=domain,
+    )
+
+
+def _unique(reflected: Mapping[str, Any], columns: Mapping[str, LiveColumn]) -> Unique:
+    named = {name for name in reflected["column_names"] if name is not None}
+    spoken_of = mentioned(" ".join(reflected.get("expressions", ())), columns)
+    options = reflected.get("dialect_options", {})
+    partial = any(name.endswith("_where") for name in options)
+    return Unique(
+        columns=frozenset(named | spoken_of),
+        whole=not partial and None not in reflected["column_names"],
+        nulls_repeat=not options.get("postgresql_nulls_not_distinct", False),
+    )
+
+
+def mentioned(sql: str, columns: Iterable[str]) -> frozenset[str]:
+    """The columns an expression speaks of; rather one too many than one too few."""
+    sql = sql.replace('""', '"')
+    return frozenset(
+        name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE)
+    )
+
+
+def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str, Any]]) -> list[Unique]:
+    """What is unique over a generated column binds the columns that it is made from."""
+    columns = list(columns)
+    names = [each["name"] for each in columns]
+    made_from = {
+        # An expression that can't be read may speak of anything.
+        each["name"]: mentioned(sql, names) if (sql := each["computed"]["sqltext"]) else frozenset(names)
+        for each in columns
+        if "computed" in each
+    }
+    found = []
+    for unique in uniques:
+        reach = unique.columns
+        while (wider := reach.union(*(made_from.get(name, ()) for name in reach))) != reach:
+            reach = wider
+        if reach != unique.columns:
+            found.append(Unique(reach, whole=False, nulls_repeat=unique.nulls_repeat))
+    return found
+
+
+def _postgres_keys(connection: Connection) -> list[ForeignKey]:
+    return [
+        ForeignKey(key.table, key.to, key.on, key.acts, key.name)
+        for key in catalog.foreign_keys(connection)
+        if not key.table.startswith(OWN_PREFIX)
+    ]
+
+
+def _sqlite_keys(connection: Connection, tables: Mapping[str, LiveTable]) -> Iterator[ForeignKey]:
+    # SQLite takes `REFERENCES Customers(ID)` for `customers(id)`.
+    targets = {name.lower(): table for name, table in tables.items()}
+    for table, to, pairs, acts in catalog.sqlite_keys(connection):
+        target = targets.get(to.lower())
+        if target is None or table not in tables:  # to nowhere, or effaced's own
+            continue
+        declared = {column.lower(): column for column in target.columns}
+        mine = {column.lower(): column for column in tables[table].columns}
+        own = [mine.get(column.lower(), column) for column, _ in pairs]
+        others = [declared.get(other.lower(), other) for _, other in pairs if other] or target.primary
+        # SQLite takes any declaration, but follows only those that fit.
+        if len(others) == len(own):
+            yield ForeignKey(table, target.name, tuple(zip(own, others, strict=True)), acts)

@@ -1,0 +1,1 @@
+"""What changed cells hold: the SQL that writes a surrogate, and the functions that SQLite needs for it."""

@@ -1,0 +1,297 @@
+"""What the name of a table or a column says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from unicodedata import combining, normalize
+
+from effaced.datamap.schema.tables import LiveColumn, LiveTable
+from effaced.datamap.vocabulary import words
+from effaced.datamap.vocabulary.abbreviations import SHORT
+from effaced.datamap.vocabulary.concepts import BY_WORD, CONCEPTS, Concept
+
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+_LETTERS = str.maketrans(
+    {
+        "ä": "ae",
+        "ö": "oe",
+        "ü": "ue",
+        "Ä": "Ae",
+        "Ö": "Oe",
+        "Ü": "Ue",
+        "ß": "ss",
+        "ł": "l",
+        "Ł": "L",
+        "ø": "o",
+    }
+)
+_NUMBERED = ("code", "no", "nr", "num", "number")
+_VOWELS = re.compile(r"(?<=.)[aeiou]")
+
+# In names of dates they say when, in names of texts where or to whom.
+_ALSO_PLACES = {("to",), ("from",), ("von",), ("bis",), ("am",), ("on",), ("start",), ("end",), ("data",)}
+
+
+@cache
+def pieces(name: str) -> tuple[str, ...]:
+    """The words of a name, in lower case and plain letters: customerId, customer_id -> customer, id."""
+    plain = normalize("NFKD", normalize("NFC", name).translate(_LETTERS))
+    plain = "".join(letter for letter in plain if not combining(letter))
+    return tuple(word.lower() for part in re.split(r"[_\W]+", plain) for word in _PIECE.findall(part))
+
+
+@cache
+def spelled(name: str) -> tuple[str, ...]:
+    """The same, with what old schemas cut short spelled out: cust_nm -> customer, name."""
+    return tuple(_spelled_out(word) for word in pieces(name))
+
+
+@cache
+def _spelled_out(word: str) -> str:
+    if word in _vocabulary():
+        return word
+    return SHORT.get(word) or _without_vowels().get(word, word)
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    known = {word for _, phrase in _phrases() for word in phrase}
+    return frozenset(known | {*words.POINTER_ENDINGS, *words.PEOPLE, *words.STAFF})
+
+
+@cache
+def _without_vowels() -> dict[str, str]:
+    """cntct, hldr: what is left of a word when only its first letter and its consonants are written."""
+    tables = [*words.PEOPLE, *words.STAFF, *words.PERHAPS_PEOPLE, *words.ORGANISATIONS, *words.FINANCIAL]
+    known = [*sorted(_vocabulary()), *tables, *words.OWNING_ROLES]
+    short = {_VOWELS.sub("", word): word for word in reversed(known) if len(word) > 4}
+    return {cut: word for cut, word in short.items() if len(cut) > 3 and cut != word}
+
+
+@cache
+def singular(word: str) -> str:
+    if word in ("people", "persons"):
+        return "person"
+    if word in (
+        "status",
+        "address",
+        "diagnosis",
+        "staff",
+        "business",
+        "news",
+        "series",
+        "analysis",
+        "access",
+    ):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if re.search(r"(ss|sh|ch|x|us|sis)es$", word):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+@cache
+def table_words(name: str) -> tuple[str, ...]:
+    """The words of a table's name that count, each in singular; without its schema, tbl_ and the like."""
+    found = [singular(word) for word in spelled(name.rpartition(".")[2])]
+    while len(found) > 1 and found[0] in words.TABLE_PREFIXES:
+        found.pop(0)
+    while len(found) > 1 and found[-1] in words.TABLE_SUFFIXES:
+        if found[-1] in words.PERHAPS_PEOPLE and found[-2] not in _singulars((*words.PEOPLE, *words.STAFF)):
+            break  # a customer's profile is a customer; the profile of an app called shop is no shop
+        found.pop()
+    return tuple(found)
+
+
+def head(name: str) -> str:
+    """The word that says what a row of the table is: `order` of tbl_customer_orders."""
+    return table_words(name)[-1] if table_words(name) else ""
+
+
+def is_one_of(name: str, known: list[str]) -> bool:
+    """Whether a table's name ends in one of these words, or pairs of words."""
+    found = table_words(name)
+    pair = "_".join([singular(word) for word in pieces(name)][-2:])
+    return bool(found) and (
+        found[-1] in _singulars(tuple(known)) or pair in known or _compound(found[-1], known)
+    )
+
+
+@cache
+def _singulars(known: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(known) | {singular(word) for word in known}
+
+
+def _compound(word: str, known: list[str]) -> bool:
+    """German puts words together, and the last of them counts: Sammelrechnung is a Rechnung."""
+    if word in words.CONTACTS or word in words.STRANGERS:
+        return False  # an Ehepartner is no Partner
+    return any(word.endswith(each) and len(word) > len(each) + 2 for each in known if len(each) > 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A column that looks as if it pointed somewhere: what it says about the place, and about the role."""
+
+    stem: tuple[str, ...]
+    ending: str
+
+
+@cache
+def pointer(column: str) -> Pointer | None:
+    """`billing_customer_id` -> (billing, customer) id; `created_by` -> (created) by; None if it is none."""
+    found = pieces(column)
+    if not found:
+        return None
+    if len(found) == 1:
+        for ending in words.POINTER_ENDINGS:
+            stem = found[0].removesuffix(ending)
+            if stem != found[0] and len(stem) > 3 and (stem in _whom() or singular(stem) in _whom()):
+                return Pointer((singular(stem),), ending)
+        return Pointer(found, "") if found[0] in _whom() else None
+    if found[-1] in ("by", "to"):
+        return Pointer(found[:-1], found[-1])
+    for ending, known, rest in (
+        (spelled(column)[-1], words.POINTER_ENDINGS, slice(None, -1)),
+        (found[0], words.POINTER_BEGINNINGS, slice(1, None)),
+    ):
+        if ending in known:
+            return Pointer(tuple(singular(word) for word in spelled(column)[rest]), ending)
+    # post_author: somebody, if the column holds no text.
+    return Pointer(found, "") if found[-1] in _whom() else None
+
+
+@cache
+def _whom() -> frozenset[str]:
+    said = ("author", "owner", "sender", "assignee", "whodunnit")
+    done = ("blocker", "blocked", "follower", "followee")
+    return _singulars((*words.PEOPLE, *words.STAFF, *said, *done, *words.RECEIVING_ROLES))
+
+
+@cache
+def concept_of(column: str, family: str | None, table: str = "") -> Concept | None:
+    """What a column of that name and type most likely holds; None if the name says nothing.
+
+    The name of the table in front of it says nothing about it: comment_approved in comments.
+    """
+    found = spelled(column)
+    own = table_words(table) if table else ()
+    if own and len(found) > 1 and singular(found[0]) == own[-1] and found not in _whole():
+        found = found[1:]
+    core = found
+    while len(core) > 1 and core[-1] in words.HARMLESS:
+        core = core[:-1]
+    if len(core) > 1 and core[-1] in _NUMBERED and core not in _whole():
+        # sex_code, mobile_no
+        answer = _concept(core[:-1], family)
+        if answer and answer.tells and answer.word != "free_text":
+            return answer
+    for name in dict.fromkeys((core, tuple(singular(word) for word in core), found)):
+        if answer := _concept(name, family):
+            return _of_its_table(own, core, family) or answer if answer.word == "number" else answer
+    # Not by the name of the table: `user` in a table of users may be anything.
+    named = family == "text" and bool(found) and singular(found[-1]) in _whom()
+    return BY_WORD["full_name"] if named else None
+
+
+def _of_its_table(own: tuple[str, ...], name: tuple[str, ...], family: str | None) -> Concept | None:
+    """The reg_no of a vehicle is its plate, that of a pharmacist is not."""
+    if not own or len(name) < 2:
+        return None
+    answer = _concept((own[-1], *name[:-1]), family) if name[-1] in _NUMBERED else None
+    return answer if answer and answer.tells else None
+
+
+def concept_in(table: LiveTable, column: LiveColumn) -> Concept | None:
+    """The same of a live column."""
+    return concept_of(column.name, column.family, table.name)
+
+
+def _concept(name: tuple[str, ...], family: str | None) -> Concept | None:
+    best: tuple[int, int] = (0, 0)
+    answer: Concept | None = None
+    for place, concept, phrase in _fitting(name):
+        if concept.families is not None and family is not None and family not in concept.families:
+            continue
+        if family == "text" and concept.word == "moment" and phrase in _ALSO_PLACES:
+            continue
+        if place == 1 and concept.word == "phone" and name[-1] == "id":
+            # The cell that a call went through.
+            continue
+        if (place, len("".join(phrase))) > best:
+            best, answer = (place, len("".join(phrase))), concept
+    return answer
+
+
+def _fitting(name: tuple[str, ...]) -> Iterator[tuple[int, Concept, tuple[str, ...]]]:
+    """The last words count most (e-mail status is a status), the first ones in the Romance way."""
+    last, first, joined = _index()
+    for concept, phrase in last.get(name[-1], ()) if name else ():
+        if name[-len(phrase) :] == phrase:
+            yield 2, concept, phrase
+    # nachname and NachName, gebdat and GebDat
+    for written in dict.fromkeys((name[-1], "".join(name))) if name else ():
+        yield from ((2, concept, phrase) for concept, phrase in joined.get(written, ()))
+    for head in words.COMPOUND_HEADS if name else ():
+        if name[-1].endswith(head):
+            yield from ((2, concept, phrase) for concept, phrase in joined.get(head, ()))
+    for concept, phrase in first.get(name[0], ()) if name else ():
+        if name[: len(phrase)] == phrase and (concept.tells or concept.word == "moment"):
+            yield 1, concept, phrase
+
+
+_Phrases = dict[str, list[tuple[Concept, tuple[str, ...]]]]
+
+
+@cache
+def _index() -> tuple[_Phrases, _Phrases, _Phrases]:
+    """The phrases by their last word, by their first, and written as one word."""
+    last: _Phrases = {}
+    first: _Phrases = {}
+    joined: _Phrases = {}
+    for concept, phrase in _phrases():
+        last.setdefault(phrase[-1], []).append((concept, phrase))
+        first.setdefault(phrase[0], []).append((concept, phrase))
+        joined.setdefault("".join(phrase), []).append((concept, phrase))
+    return last, first, joined
+
+
+@cache
+def _whole() -> frozenset[tuple[str, ...]]:
+    return frozenset(phrase for _, phrase in _phrases())
+
+
+@cache
+def _phrases() -> tuple[tuple[Concept, tuple[str, ...]], ...]:
+    return tuple((concept, pieces(phrase)) for concept in CONCEPTS for phrase in concept.phrases)
+
+
+def system_of(column: str) -> str | None:
+    """The kind of reference a column holds for another system: stripe_customer_id -> stripe_customer."""
+    found = pieces(column)
+    if len(found) < 2 or not any(word in words.SYSTEMS for word in found):
+        return None
+    if found[-1] in words.POINTER_ENDINGS:
+        return "_".join(found[:-1])
+    return (
+        "_".join(found)
+        if found[0] in words.SYSTEMS and found[-1] in ("customer", "user", "contact")
+        else None
+    )
+
+
+def names_person(column: str) -> bool:
+    """Whether `..._name` is that of a person: customer_name, contact_name, assignee_name."""
+    people = {
+        *_whom(),
+        *words.OWNING_ROLES,
+        *words.MENTIONING_ROLES,
+        *words.PERHAPS_PEOPLE,
+        *words.STRANGERS,
+        *words.BEFORE_NAMES,
+    }
+    return any(singular(word) in people or word in people for word in spelled(column)[:-1])

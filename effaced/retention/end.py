@@ -1,0 +1,225 @@
+"""Ending the retentions of one person: a transaction that changes no more rows than it is told to.
+
+Where there is more to do it says so in the register. The next transaction goes on, whoever makes it: rows
+that are gone are not found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Delete, Update, delete, select, update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from effaced.audit.append import append_one
+from effaced.audit.events import RetentionEnded
+from effaced.audit.notes import NoteRef, noted
+from effaced.core import dbtime
+from effaced.core.crypto import Keyring
+from effaced.core.errors import Conflict, NotFound, Refused
+from effaced.datamap.compile.batches import limited_to
+from effaced.datamap.model.data_map import Action
+from effaced.datamap.plan.retention import TODAY, Ended, Keep, RetentionPlan
+from effaced.datamap.run.erase import refusal
+from effaced.datamap.run.values import values_to_look
+from effaced.requests.correct import look_at
+from effaced.requests.retention import close, look_again, open_of, whose
+from effaced.requests.tables import Request, Retention, RetentionEnding
+
+CLOSED = "closed"
+IN_USE = (
+    "The person's own row holds data that the erasure had removed, so somebody lives under that key again."
+    " Nothing is erased. If it is the same person, have them erased once more."
+)
+_LEFT_ALONE = timedelta(minutes=5)
+# Rows that point at each other in a long chain go one at a time: so many rounds make a transaction.
+_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What ending did in one table."""
+
+    table: str
+    deleted: int
+    changed: int
+
+    @property
+    def rows(self) -> int:
+        return self.deleted + self.changed
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one transaction did. If that was not all: how many rows are done by now, of how many.
+
+    None of any number if nobody has counted them yet.
+    """
+
+    done: tuple[Done, ...] = ()
+    finished: bool = True
+    rows: int = 0
+    of: int = 0
+
+
+def end(
+    session: Session,
+    keyring: Keyring,
+    plans: RetentionPlan,
+    request_id: UUID,
+    *,
+    at_most: int,
+    actor: str,
+    note: NoteRef | None = None,
+    left: int = 0,
+) -> Part:
+    """Erase what has come due of this request's person, children first, up to so many rows.
+
+    `left`, if `count_left` has been asked, is written down for who wants to know how far it is. Conflict if
+    somebody lives under the person's key again, or if the database refuses or keeps what it was told to
+    change: the caller must roll back.
+    """
+    request = session.get_one(Request, request_id)
+    mine = open_of(session, request_id)
+    if not mine:
+        return _finish(session, request_id)
+    try:
+        plan = plans.named(request.subject_type)
+    except Refused:
+        raise NotFound("The data map has no such people any more.") from None
+    subject_id = whose(keyring, mine[0])
+    values = {**values_to_look(session, plan.plan, subject_id), TODAY: plan.today}
+    # Everybody else who erases this person waits here until the end.
+    look_at(session, keyring, plan.plan, subject_id)
+    mine = _locked(session, mine)
+    if not mine:
+        return _finish(session, request_id)
+    in_use = plan.lives is not None and session.scalar(plan.lives, values)
+    hand = _Hand(session, values, at_most, at_most)
+    done = tuple(each for keep in plan.keeps.values() if (each := hand.carry_out(keep)).rows)
+    if in_use and done:
+        raise Conflict(IN_USE)
+    gone = [each for each in mine if each.table_name not in plan.data_map.tables and note]
+    for unknown in gone:
+        close(unknown)
+    told = [
+        *((each.table, Action.DELETED, each.deleted) for each in done if each.deleted),
+        *((each.table, _changed_to(plan, each.table), each.changed) for each in done if each.changed),
+        *((each.table_name, CLOSED, 0) for each in gone),
+    ]
+    for table, action, rows in told:
+        hashed = plan.data_map.hash
+        event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(note))
+        append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
+    if not hand.finished:
+        return _go_on(session, request_id, done, actor, note, left)
+    look_again(session, keyring, plans, request, [each for each in mine if each.closed_at is None])
+    return _finish(session, request_id, done)
+
+
+def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
+    """How many rows are still to go or to change. With very many this takes a while, so not in `end`."""
+    request = session.get_one(Request, request_id)
+    plan = plans.named(request.subject_type)
+    for mine in open_of(session, request_id)[:1]:
+        values = {**values_to_look(session, plan.plan, whose(keyring, mine)), TODAY: plan.today}
+        return sum(Ended(*session.execute(keep.due, values).one()).rows for keep in plan.keeps.values())
+    return 0
+
+
+def hand_over(session: Session, request_id: UUID, *, after: timedelta = timedelta()) -> None:
+    """Leave the rest to whoever looks next."""
+    mine = RetentionEnding.request_id == request_id
+    session.execute(update(RetentionEnding).where(mine).values(go_on_at=dbtime.now(session) + after))
+
+
+def give_up(session: Session, request_id: UUID) -> None:
+    """Nobody goes on with it until a person says so again."""
+    session.execute(delete(RetentionEnding).where(RetentionEnding.request_id == request_id))
+
+
+def _finish(session: Session, request_id: UUID, done: tuple[Done, ...] = ()) -> Part:
+    give_up(session, request_id)
+    return Part(done)
+
+
+def _go_on(
+    session: Session,
+    request_id: UUID,
+    done: tuple[Done, ...],
+    actor: str,
+    note: NoteRef | None,
+    left: int,
+) -> Part:
+    """Write down that there is more to do, on whose word, and that somebody is at it just now."""
+    ending = session.get(RetentionEnding, request_id)
+    if ending is None:
+        ending = RetentionEnding(request_id=request_id, actor=actor, rows=0, of=0)
+        ending.note_id, ending.note_hmac = (note.note_id, note.note_hmac) if note else (None, None)
+        session.add(ending)
+    if left:
+        ending.of = ending.rows + left
+    ending.rows += sum(each.rows for each in done)
+    ending.go_on_at = dbtime.now(session) + _LEFT_ALONE
+    return Part(done, False, ending.rows, ending.of)
+
+
+def _locked(session: Session, retentions: Sequence[Retention]) -> list[Retention]:
+    """Those that are still open, as they are now."""
+    mine = Retention.id.in_([each.id for each in retentions])
+    query = select(Retention).where(mine, Retention.closed_at.is_(None)).order_by(Retention.id)
+    return list(session.scalars(query.with_for_update().execution_options(populate_existing=True)))
+
+
+@dataclass(slots=True)
+class _Hand:
+    """One transaction: what the statements are told, and how many rows it may still change."""
+
+    session: Session
+    values: dict[str, Any]
+    most: int
+    left: int
+
+    @property
+    def finished(self) -> bool:
+        return self.left > 0
+
+    def carry_out(self, keep: Keep) -> Done:
+        deleted = changed = 0
+        while self.left > 0:
+            gone, altered = self._run(keep, keep.delete), self._run(keep, keep.change)
+            deleted, changed = deleted + gone, changed + altered
+            if self.left <= 0 or not keep.untils:
+                break
+            if not Ended(*self.session.execute(keep.due, self.values).one()).rows:
+                break
+            if not gone + altered:
+                raise Conflict(f"The database kept rows that it was told to change: {keep.table}.")
+            self.left -= self.most // _ROUNDS
+        return Done(keep.table, deleted, changed)
+
+    def _run(self, keep: Keep, statement: Delete | Update | None) -> int:
+        if statement is None or self.left <= 0:
+            return 0
+        try:
+            told = self.values | limited_to(self.left)
+            rows = int(self.session.connection().execute(statement, told).rowcount)
+        except DBAPIError as error:
+            refused = refusal("erase", keep.table, error)
+            if refused is None:
+                raise
+            raise refused from None
+        self.left -= rows
+        return rows
+
+
+def _changed_to(plan: RetentionPlan, table: str) -> Action:
+    hashed = any(
+        rule.then and rule.then.pseudonymises for rule in plan.data_map.tables[table].columns.values()
+    )
+    return Action.PSEUDONYMISED if hashed else Action.ANONYMISED

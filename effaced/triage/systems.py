@@ -1,0 +1,110 @@
+"""How each resolver stands: what waits for it, what went wrong there, whether it is paused, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from effaced.accounts.actors import names_of
+from effaced.audit.notes import read_notes
+from effaced.core.crypto import Keyring
+from effaced.deadletters.read import DeadLetterFilter, count_by_resolver
+from effaced.model import OutboxStatus
+from effaced.outbox.absences import Alarm, raised
+from effaced.outbox.due import counts_by_resolver
+from effaced.outbox.flow import ALL, Pause, pauses
+from effaced.resolvers.manual import KIND as MANUAL
+from effaced.resolvers.read_backs import ReadBack, read_backs
+from effaced.resolvers.registry import Registered, ResolverRegistry
+
+_OPEN = (OutboxStatus.PENDING, OutboxStatus.FAILED, OutboxStatus.IN_FLIGHT, OutboxStatus.SCHEDULED)
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """A pause with the words of whoever is behind it. `reason` is None where nobody typed one."""
+
+    resolver: str
+    since: datetime
+    until: datetime | None
+    by: str
+    code: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One resolver. `registered` is None for one that is no longer configured and still has entries.
+
+    `read_back` is None for one that has none.
+    """
+
+    name: str
+    registered: Registered | None
+    waiting: int
+    in_flight: int
+    parked: int
+    abandoned: int
+    paused: Paused | None
+    absences: Alarm | None = None
+    read_back: ReadBack | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.registered.kind if self.registered else "not configured"
+
+    @property
+    def by_hand(self) -> bool:
+        return self.registered is not None and self.registered.kind == MANUAL
+
+
+def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> list[System]:
+    """All resolvers that are configured, then those that only the database knows, each with its counts."""
+    counts = Counter(counts_by_resolver(session, _OPEN))
+    letters = count_by_resolver(session, DeadLetterFilter())
+    paused, alarms = all_paused(session, keyring), raised(session)
+    configured, proofs = {each.name: each for each in registry}, read_backs(session, registry, keyring)
+    others = {name for name, _ in counts} | letters.keys() | paused.keys() - {ALL}
+    return [
+        System(
+            name=name,
+            registered=configured.get(name),
+            waiting=counts[name, OutboxStatus.PENDING] + counts[name, OutboxStatus.FAILED],
+            in_flight=counts[name, OutboxStatus.IN_FLIGHT],
+            parked=counts[name, OutboxStatus.SCHEDULED],
+            abandoned=letters.get(name, 0),
+            paused=paused.get(name),
+            absences=alarms.get(name),
+            read_back=proofs.get(name),
+        )
+        for name in [*configured, *sorted(others - configured.keys())]
+    ]
+
+
+def all_paused(session: Session, keyring: Keyring) -> dict[str, Paused]:
+    """What is paused now, by name; `*` stands for everything."""
+    found = pauses(session)
+    names = names_of(session, [each.by for each in found.values()])
+    reasons = read_notes(session, keyring, [each.note_id for each in found.values() if each.note_id])
+    return {name: _told(each, names, reasons) for name, each in found.items()}
+
+
+def knowing(registry: ResolverRegistry, refs: Collection[str]) -> tuple[list[Registered], list[Registered]]:
+    """The systems that know a person with these references, and those that don't."""
+    known = [each for each in registry if each.ref in refs]
+    return known, [each for each in registry if each not in known]
+
+
+def done_by_hand(registry: ResolverRegistry) -> frozenset[str]:
+    """The resolvers whose parked entries wait for a person, not for a date of the vendor's."""
+    return frozenset(each.name for each in registry if each.kind == MANUAL)
+
+
+def _told(each: Pause, names: dict[str, str], reasons: dict[UUID, str]) -> Paused:
+    reason = reasons.get(each.note_id) if each.note_id else None
+    return Paused(each.resolver, each.at, each.until, names[each.by], each.code, reason)
