@@ -24,14 +24,14 @@ _LOOK_AGAIN = timedelta(minutes=1)
 class Claimed:
     """What was taken, and how the breakers let it through.
 
-    `needs_floor`: next is an entry whose runner died, to be claimed by a run that has the process to itself.
+    `needs_exclusive`: next is an entry whose runner died; a run that has the process to itself claims it.
     `maybe_made`: it was claimed so, may have been called before, and must not be called twice.
     `wait` is how long, in seconds, the rate limit lets nothing start.
     """
 
     entries: list[Entry]
     admission: Admission | None = None
-    needs_floor: bool = False
+    needs_exclusive: bool = False
     maybe_made: bool = False
     wait: float = 0.0
 
@@ -82,7 +82,7 @@ class Claims:
         if booking and not booking.room:
             return Claimed([], wait=booking.wait)
         if not alone and outbox.has_crashed(session, resolver):
-            return Claimed([], needs_floor=True)
+            return Claimed([], needs_exclusive=True)
         if alone:
             entries = outbox.claim_crashed(session, resolver, lease=self._lease)
         else:
@@ -103,7 +103,7 @@ class Claims:
             self._gate.give_back(admission, admission.granted)
             raise
         self._gate.give_back(admission, admission.granted - len(claimed.entries))
-        nothing = not claimed.entries and not claimed.needs_floor
+        nothing = not claimed.entries and not claimed.needs_exclusive
         if nothing and operation is OutboxOperation.ERASE and not paused:
             admission = self._gate.admit(resolver, admission.granted, BreakerRole.RECTIFY)
             if admission.trial:
@@ -132,7 +132,7 @@ class Claims:
             room = min(admission.granted, booking.room) if booking else admission.granted
             entries = outbox.claim_trial(session, resolver, operation, limit=room, lease=self._lease)
             if not entries and outbox.has_crashed(session, resolver, operation):
-                return Claimed([], needs_floor=True), False
+                return Claimed([], needs_exclusive=True), False
         if booking:
             booking.take(len(entries))
         return Claimed(entries, admission, maybe_made=alone and self._is_once(session, entries)), False
@@ -155,7 +155,7 @@ class Claims:
             entry = outbox.claim_read_back(session, resolver, lease=self._lease, crashed=alone)
             if entry is None:
                 crashed = not alone and outbox.has_crashed_read_back(session, resolver)
-                return Claimed([], needs_floor=crashed)
+                return Claimed([], needs_exclusive=crashed)
             if booking:
                 booking.take(1)
             return Claimed([entry])

@@ -9,14 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-# How long something that was cancelled may take to end before it is left behind.
-GRACE = 1.0
-
-
-def leave_behind(task: asyncio.Task[object]) -> None:
-    """Give up on a task that swallows its cancellation. Nobody waits for it, not even the end of the loop."""
-    task.cancel()
-    asyncio.tasks._unregister_task(task)
+from effaced.saga.tasks import GRACE, leave_behind
 
 
 class Connection:

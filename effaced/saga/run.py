@@ -8,74 +8,42 @@ state lives and ends with the run: whatever goes wrong in it, other resolvers an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-from effaced.audit.append import SYSTEM
-from effaced.breakers.model import BreakerRole
 from effaced.breakers.registry import Admission
 from effaced.core import clock, dbtime
-from effaced.core.crypto import Keyring
 from effaced.core.log import get_logger
-from effaced.model import FailureKind, Verification
+from effaced.model import FailureKind
 from effaced.outbox.entry import Entry
-from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
-from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.answers import CallFailure, cancelled, overdue
 from effaced.saga.call import Caller, longest
+from effaced.saga.call_lock import RunLock
 from effaced.saga.claims import Claimed
-from effaced.saga.connection import GRACE, Connection, leave_behind
+from effaced.saga.connection import Connection
 from effaced.saga.decide import NOT_IDEMPOTENT
-from effaced.saga.floor import FLOOR
-from effaced.saga.readback import settle_read_back
-from effaced.saga.result import ReadBack, Result
+from effaced.saga.later_read_backs import LaterReadBacks
+from effaced.saga.parts import Parts, StopSignal
+from effaced.saga.result import Result
 from effaced.saga.rules import limits_of
-from effaced.saga.tell import AbandonedHook, Teller
-from effaced.saga.writer import Ledger, Writer
+from effaced.saga.tasks import GRACE, finish, in_thread, leave_behind
+from effaced.saga.tell import Teller
+from effaced.saga.writer import Writer
 
 T = TypeVar("T")
 _log = get_logger(__name__)
 # How long to wait for anything before looking again: for new entries, the rate limit, or the word to stop.
 _LOOK_AGAIN = 0.5
-_LOOK_AT_FLOOR = 0.02
+_LOOK_AT_LOCK = 0.02
 # How long results wait for others to be settled with them.
 _GATHER = 0.02
-# How long to wait until nothing else is under way in the process, before crashed entries are put off.
-_FLOOR_PATIENCE = 60.0
 
 _CRASH_LOOP = CallFailure(FailureKind.PERMANENT, "CrashLoop", code="crash_loop")
 _MAYBE_MADE = CallFailure(FailureKind.PERMANENT, "MaybeMade", code=NOT_IDEMPOTENT)
 _UNKNOWN_RESOLVER = CallFailure(FailureKind.PERMANENT, "ResolverError", code="unknown_resolver")
-
-
-class StopSignal:
-    """Says to claim nothing more; what is under way is finished. Set, it is set for those made from it."""
-
-    def __init__(self, parent: StopSignal | None = None) -> None:
-        self._parent = parent
-        self._is_set = False
-
-    def set(self) -> None:
-        self._is_set = True
-
-    def __bool__(self) -> bool:
-        return self._is_set or bool(self._parent)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What every run of a runner works with."""
-
-    registry: ResolverRegistry
-    keyring: Keyring
-    ledger: Ledger
-    crash_limit: int
-    batch_size: int
-    hook: AbandonedHook | None
 
 
 class ResolverRun:
@@ -96,12 +64,10 @@ class ResolverRun:
         self._connection: Connection | None = None
         self._broken: CallFailure | None = None  # what keeps every call of this run from being made
         self._calls: dict[asyncio.Task[Result], _UnderWay] = {}
-        self._needs_floor = False
-        self._has_floor = False
-        self._floor_by: float | None = None  # until when it is waited for
+        self._lock = RunLock(self)
         self._nothing_due = False
         self._starts_at = 0.0  # the rate limit lets nothing start before
-        self._read_backs = 0
+        self._later: LaterReadBacks | None = None
         self._loop = asyncio.get_running_loop()
         self.error: BaseException | None = None
 
@@ -112,14 +78,15 @@ class ResolverRun:
 
     @property
     def settled(self) -> int:
-        return self._writer.settled + self._read_backs
+        return self._writer.settled + (self._later.settled if self._later else 0)
 
     async def run(self) -> None:
         """Work until nothing is due, time is up, or the word to stop is given. Raises only if cancelled."""
         try:
             await self._connect()
             await self._pump()
-            await self._verify_later()
+            self._later = LaterReadBacks(self._parts, self._resolver, self._lock, self._caller, self._broken)
+            await self._later.run(is_over=self._is_over, may_call=self._may_call)
         except asyncio.CancelledError:
             self._cancel_calls()
             raise
@@ -127,7 +94,7 @@ class ResolverRun:
             self.error = error
         finally:
             # Whatever ended the run: calls that were made are waited for, each has its time, and settled.
-            await _to_the_end(self._finish())
+            await finish(self._finish())
 
     def _is_over(self) -> bool:
         return bool(self._stop) or (self._until is not None and clock.monotonic() >= self._until)
@@ -143,9 +110,9 @@ class ResolverRun:
                 await self._settle_returned()
             elif self._writer.is_busy:
                 await self._writer.finish()
-                self._leave_floor()
+                self._lock.release()
             else:
-                self._leave_floor()  # before any wait: others may be waiting to have it alone
+                self._lock.release()  # before any wait: others may be waiting to have it alone
                 if over or self._nothing_due:
                     return
                 await asyncio.sleep(self._pause())
@@ -153,24 +120,31 @@ class ResolverRun:
     async def _claim(self) -> None:
         """Claim and call as much as there is room for."""
         room = self._room - len(self._calls)
-        if room <= 0 or self._has_floor or self._writer.is_stuck or clock.monotonic() < self._starts_at:
+        if (
+            room <= 0
+            or self._lock.is_exclusive
+            or self._writer.is_stuck
+            or clock.monotonic() < self._starts_at
+        ):
             return
-        if not self._enter_floor():
+        if not self._may_call():
             return
-        claimed = await self._in_thread(
+        claimed = await in_thread(
             partial(self._claim_callable, room),
             undo=lambda claimed: self._parts.ledger.claims.release(claimed.entries, claimed.admission),
         )
         self._starts_at = clock.monotonic() + claimed.wait
-        self._nothing_due = not (claimed.entries or claimed.needs_floor or claimed.wait or self._has_floor)
-        self._needs_floor = claimed.needs_floor
+        self._nothing_due = not (
+            claimed.entries or claimed.needs_exclusive or claimed.wait or self._lock.is_exclusive
+        )
+        self._lock.needs_exclusive = claimed.needs_exclusive
         if claimed.entries:
             self._call(claimed)
 
     def _claim_callable(self, room: int) -> Claimed:
         """Claim, and give back what could not be finished within its lease."""
         ledger = self._parts.ledger
-        claimed = ledger.claims.claim(self._resolver, room, alone=self._has_floor)
+        claimed = ledger.claims.claim(self._resolver, room, alone=self._lock.is_exclusive)
         if not claimed.entries:
             return claimed
         latest = dbtime.now_for(ledger.sessions) + timedelta(seconds=longest(self._limits))
@@ -182,40 +156,20 @@ class ResolverRun:
         self._stop.set()  # the next claim may be no longer
         return replace(claimed, entries=[entry for entry in claimed.entries if entry not in late])
 
-    async def _in_thread(self, act: Callable[[], T], *, undo: Callable[[T], None]) -> T:
-        """Act in a thread. If we are cancelled meanwhile, what was done is undone."""
-        acting = asyncio.create_task(asyncio.to_thread(act))
-        try:
-            return await asyncio.shield(acting)
-        except asyncio.CancelledError:
-            await asyncio.to_thread(undo, await acting)
-            raise
-
-    def _enter_floor(self) -> bool:
+    def _may_call(self) -> bool:
         """Whether calls may be made in this process now: beside others or, after a crash, by themselves."""
         self._nothing_due = False
-        if not self._needs_floor:
-            return FLOOR.share(self)
-        if self._calls or self._writer.is_busy:
-            return False
-        self._has_floor = FLOOR.take(self)
-        if self._has_floor:
-            self._floor_by = None
-        elif self._floor_by is None:
-            self._floor_by = clock.monotonic() + _FLOOR_PATIENCE
-        elif clock.monotonic() > self._floor_by:
+        idle = not self._calls and not self._writer.is_busy
+        if self._lock.acquire(idle=idle):
+            return True
+        if self._lock.has_waited_too_long:
             _log.warning("crashed_entries_put_off", resolver=self._resolver)
-            self._stop.set()  # or the others would claim nothing for as long as one call hangs
-        return self._has_floor
-
-    def _leave_floor(self) -> None:
-        if not self._needs_floor or self._has_floor:
-            self._has_floor = False
-            FLOOR.leave(self)
+            self._stop.set()
+        return False
 
     def _pause(self) -> float:
         wait = self._starts_at - clock.monotonic()
-        return min(_LOOK_AGAIN, wait) if wait > 0 else _LOOK_AT_FLOOR
+        return min(_LOOK_AGAIN, wait) if wait > 0 else _LOOK_AT_LOCK
 
     # --- calls ---
 
@@ -309,7 +263,7 @@ class ResolverRun:
         except Exception as error:
             self.error = self.error or error
         finally:
-            FLOOR.leave(self)
+            self._lock.give_up()
             await self._disconnect()
             await self._teller.finish()
             if self._caller is not None and self._caller.fatal is not None:
@@ -318,96 +272,6 @@ class ResolverRun:
     def _next_late(self) -> float:
         first = min(call.late_at for call in self._calls.values())
         return max(0.0, first - clock.monotonic()) + 0.001
-
-    # --- read-backs that could not be made with the erasure ---
-
-    async def _verify_later(self) -> None:
-        """Erase again and look again, one by one."""
-        self._needs_floor = False
-        while not self._is_over():
-            if not self._enter_floor():
-                await asyncio.sleep(_LOOK_AT_FLOOR)
-                continue
-            try:
-                if not await self._verify_next(alone=self._has_floor):
-                    return
-            finally:
-                self._leave_floor()
-
-    async def _verify_next(self, *, alone: bool) -> bool:
-        """Make one read-back. False if there is none to make now."""
-        ledger = self._parts.ledger
-        admission = await asyncio.to_thread(ledger.gate.admit, self._resolver, 1, BreakerRole.VERIFY)
-        if not admission.granted:
-            return False
-        claimed, look = Claimed([]), None
-        try:
-            claimed = await self._in_thread(
-                partial(ledger.claims.claim_read_back, self._resolver, alone=alone), undo=self._give_back
-            )
-            self._needs_floor = claimed.needs_floor
-            if not claimed.entries:
-                return claimed.needs_floor or alone
-            (entry,) = claimed.entries
-            poison = entry.crashes >= self._parts.crash_limit
-            if not poison:
-                look = await self._look_again(entry)
-        except asyncio.CancelledError:
-            if claimed.entries:
-                await asyncio.to_thread(self._give_back, claimed)
-            raise
-        finally:
-            await asyncio.to_thread(ledger.gate.tell_read_back, self._resolver, admission, look)
-        await asyncio.to_thread(self._write_read_back, entry, look or ReadBack(clock.now()), give_up=poison)
-        return self._caller is None or self._caller.fatal is None
-
-    def _give_back(self, claimed: Claimed) -> None:
-        for entry in claimed.entries:
-            self._parts.ledger.claims.release_read_back(entry)
-
-    async def _look_again(self, entry: Entry) -> ReadBack:
-        if self._broken is not None or self._caller is None:
-            return ReadBack(clock.now(), failure=self._broken)
-        task = asyncio.create_task(self._caller.erase_again_and_look(entry))
-        try:
-            await asyncio.wait({task}, timeout=longest(self._limits) + GRACE)
-        finally:
-            if not task.done():
-                leave_behind(task)
-        return task.result() if task.done() else ReadBack(clock.now(), failure=overdue())
-
-    def _write_read_back(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
-        give_up = give_up or (look.failure is not None and look.failure.kind is FailureKind.PERMANENT)
-        ledger = self._parts.ledger
-        try:
-            with ledger.sessions.begin() as session:
-                now = dbtime.now(session)
-                again_at = None  # no further try: a person has to look
-                if look.seen is Verification.DUE and not give_up:
-                    policy = ledger.book.in_force(session, [entry])[entry.entry_id].policy
-                    if now <= (entry.last_attempt_at or now) + policy.max_age:
-                        again_at = now + timedelta(seconds=policy.max_backoff_delay)
-                self._read_backs += settle_read_back(
-                    session, entry, look, again_at=again_at, on_complete=ledger.on_complete
-                )
-                if look.refused:
-                    pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
-        except Exception:
-            ledger.claims.release_read_back(entry)  # not a crash of the read-back's
-            raise
-
-
-async def _to_the_end(work: Coroutine[object, object, None]) -> None:
-    """Have this done, however often we are cancelled meanwhile: it takes a bounded time."""
-    task, cancelled_meanwhile = asyncio.create_task(work), False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            cancelled_meanwhile = True
-    if cancelled_meanwhile:
-        raise asyncio.CancelledError
-    task.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +292,3 @@ async def _not_made(result: Result) -> Result:
 def _result_of(task: asyncio.Task[Result], call: _UnderWay) -> Result:
     # One that was cancelled before its first step has not been made at all.
     return call.ended_by(cancelled()) if task.cancelled() else task.result()
-
-
-__all__ = ["Parts", "ResolverRun", "StopSignal"]

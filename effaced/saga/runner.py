@@ -19,8 +19,9 @@ from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.claims import Claims
 from effaced.saga.facade import Outbox
 from effaced.saga.gate import Gate
+from effaced.saga.parts import Parts, StopSignal
 from effaced.saga.rules import RuleBook
-from effaced.saga.run import Parts, ResolverRun, StopSignal
+from effaced.saga.run import ResolverRun
 from effaced.saga.settle import OnComplete
 from effaced.saga.tell import AbandonedHook
 from effaced.saga.writer import Ledger

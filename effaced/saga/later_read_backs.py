@@ -1,0 +1,121 @@
+"""Making the read-backs that could not be made with their erasure, one by one, at the end of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+from effaced.audit.append import SYSTEM
+from effaced.breakers.model import BreakerRole
+from effaced.core import clock, dbtime
+from effaced.model import FailureKind, Verification
+from effaced.outbox.entry import Entry
+from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
+from effaced.saga.answers import CallFailure, overdue
+from effaced.saga.call import Caller, longest
+from effaced.saga.call_lock import RunLock
+from effaced.saga.claims import Claimed
+from effaced.saga.parts import Parts
+from effaced.saga.readback import settle_read_back
+from effaced.saga.result import ReadBack
+from effaced.saga.rules import limits_of
+from effaced.saga.tasks import GRACE, in_thread, leave_behind
+
+_LOOK_AT_LOCK = 0.02
+
+
+class LaterReadBacks:
+    """Erases again and looks again. `settled` counts what was written down.
+
+    `broken` is what keeps every call of the run from being made, if something does.
+    """
+
+    def __init__(
+        self, parts: Parts, resolver: str, lock: RunLock, caller: Caller | None, broken: CallFailure | None
+    ) -> None:
+        self._parts = parts
+        self._ledger = parts.ledger
+        self._resolver = resolver
+        self._lock = lock
+        self._caller = caller
+        self._broken = broken
+        self._longest = longest(limits_of(parts.registry, resolver))
+        self.settled = 0
+
+    async def run(self, *, is_over: Callable[[], bool], may_call: Callable[[], bool]) -> None:
+        """Make those that are due, until the run is over."""
+        self._lock.needs_exclusive = False
+        while not is_over():
+            if not may_call():
+                await asyncio.sleep(_LOOK_AT_LOCK)
+                continue
+            try:
+                if not await self._next(alone=self._lock.is_exclusive):
+                    return
+            finally:
+                self._lock.release()
+
+    async def _next(self, *, alone: bool) -> bool:
+        """Make one read-back. False if there is none to make now."""
+        gate = self._ledger.gate
+        admission = await asyncio.to_thread(gate.admit, self._resolver, 1, BreakerRole.VERIFY)
+        if not admission.granted:
+            return False
+        claimed, look = Claimed([]), None
+        try:
+            claimed = await in_thread(
+                partial(self._ledger.claims.claim_read_back, self._resolver, alone=alone),
+                undo=self._give_back,
+            )
+            self._lock.needs_exclusive = claimed.needs_exclusive
+            if not claimed.entries:
+                return claimed.needs_exclusive or alone
+            (entry,) = claimed.entries
+            poison = entry.crashes >= self._parts.crash_limit
+            if not poison:
+                look = await self._look(entry)
+        except asyncio.CancelledError:
+            if claimed.entries:
+                await asyncio.to_thread(self._give_back, claimed)
+            raise
+        finally:
+            await asyncio.to_thread(gate.tell_read_back, self._resolver, admission, look)
+        await asyncio.to_thread(self._write, entry, look or ReadBack(clock.now()), give_up=poison)
+        return self._caller is None or self._caller.fatal is None
+
+    def _give_back(self, claimed: Claimed) -> None:
+        for entry in claimed.entries:
+            self._ledger.claims.release_read_back(entry)
+
+    async def _look(self, entry: Entry) -> ReadBack:
+        if self._broken is not None or self._caller is None:
+            return ReadBack(clock.now(), failure=self._broken)
+        task = asyncio.create_task(self._caller.erase_again_and_look(entry))
+        try:
+            await asyncio.wait({task}, timeout=self._longest + GRACE)
+        finally:
+            if not task.done():
+                leave_behind(task)
+        return task.result() if task.done() else ReadBack(clock.now(), failure=overdue())
+
+    def _write(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
+        give_up = give_up or (look.failure is not None and look.failure.kind is FailureKind.PERMANENT)
+        ledger = self._ledger
+        try:
+            with ledger.sessions.begin() as session:
+                now = dbtime.now(session)
+                again_at = None  # no further try: a person has to look
+                if look.seen is Verification.DUE and not give_up:
+                    policy = ledger.book.in_force(session, [entry])[entry.entry_id].policy
+                    if now <= (entry.last_attempt_at or now) + policy.max_age:
+                        again_at = now + timedelta(seconds=policy.max_backoff_delay)
+                self.settled += settle_read_back(
+                    session, entry, look, again_at=again_at, on_complete=ledger.on_complete
+                )
+                if look.refused:
+                    pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
+        except Exception:
+            ledger.claims.release_read_back(entry)  # not a crash of the read-back's
+            raise
