@@ -33,6 +33,7 @@ from effaced.core.dbtime import NOW, from_now, moment
 from effaced.core.pipeline import run
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
+from effaced.outbox.flow import unpaused
 from effaced.outbox.tables import outbox
 
 # Statuses stand in these statements as literals: with bound values a generic plan can't use the partial
@@ -160,7 +161,7 @@ def claim_read_back(
     own_crash = case((outbox.c.verifying & outbox.c.claimed_alone, 1), else_=0)
     taken = session.execute(
         update(outbox)
-        .where(_first(due, 1))
+        .where(_first(due, 1), unpaused(outbox.c.resolver))
         .values(
             verify_due_at=_UNTIL,
             waiting_since=NOW,
@@ -231,7 +232,7 @@ def _take(which: ColumnElement[bool], *, alone: bool) -> ReturningUpdate[*tuple[
     given_back = case((LEASED & ~died_alone, 1), else_=0)
     return (
         update(outbox)
-        .where(which)
+        .where(which, unpaused(outbox.c.resolver))
         .values(
             status=IN_FLIGHT,
             attempts=outbox.c.attempts + 1 - given_back,

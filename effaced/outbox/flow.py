@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import String, bindparam, cast, insert, literal_column, null, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    String,
+    bindparam,
+    cast,
+    exists,
+    insert,
+    literal_column,
+    null,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
@@ -29,18 +41,23 @@ CREDENTIALS_REFUSED = "credentials_refused"
 _SECOND = timedelta(seconds=1)
 # Asked before every claim, in one go: what is paused, and whose rate somebody has changed.
 _MINE = [bindparam("resolver", type_=String()), literal_column(f"'{ALL}'")]
+_IS_PAUSED = flow.c.paused_at.is_not(None) & (
+    flow.c.paused_until.is_(None) | (flow.c.paused_until > dbtime.NOW)
+)
 _STANDING = union_all(
-    select(literal_column("'pause'"), cast(null(), Json)).where(
-        flow.c.resolver.in_(_MINE),
-        flow.c.paused_at.is_not(None),
-        flow.c.paused_until.is_(None) | (flow.c.paused_until > dbtime.NOW),
-    ),
+    select(literal_column("'pause'"), cast(null(), Json)).where(flow.c.resolver.in_(_MINE), _IS_PAUSED),
     select(policies.c.scope, policies.c.body).where(
         policies.c.kind == literal_column("'rate'"),
         policies.c.scope.in_([literal_column("'resolver'"), literal_column("'global'")]),
         policies.c.key.in_(_MINE),
     ),
 )
+
+
+def unpaused(resolver: ColumnElement[str]) -> ColumnElement[bool]:
+    """The condition for a claim. In the claim's own statement: a pause that commits with the entry it gives
+    back is seen together with it, or neither is."""
+    return ~exists().where(flow.c.resolver.in_([resolver, literal_column(f"'{ALL}'")]), _IS_PAUSED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from gunicorn.http.body import CHUNK_EXT_RE
 MOST_HEAD = 65_536
 _MOST_LINE = 1_024
 """Of a chunk's size with its extensions, and of a trailer."""
+_MOST_CHUNKS = 4_096
+"""Finding the end of a chunk costs the same whatever its size, and no client sends this many small ones."""
 _HEAD_END = b"\r\n\r\n"
 _BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r(?=[^\n])")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
@@ -47,6 +49,7 @@ class Framing:
         self._chunked = False
         self._expects_continue = False
         self._data_end = 0
+        self._chunks = 0
         self._last_chunk_end = 0
         self.position = 0
         """Everything before it has been examined; where the request ends, once it is complete."""
@@ -130,6 +133,9 @@ class Framing:
         self._data_end = end
         if len(received) < end + 2:
             return False
+        self._chunks += 1
+        if self._chunks > _MOST_CHUNKS:
+            raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         self.position = end + 2
         return True
 

@@ -14,6 +14,7 @@ from saga_cast import NOON, CheckingVendor, House, Vendor
 from effaced import doorbell
 from effaced.core.clock import ManualClock
 from effaced.model import OutboxStatus, SubjectRef, Verification
+from effaced.outbox.claim import claim
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.flow import ALL, pause, pauses, resume
 from effaced.resolvers.protocols import Answer, CredentialsRefused, Erased
@@ -228,6 +229,16 @@ class TestLimitsOfItsOwn:
             waits.append((gate - noon()) / second)
             noon.at = gate
         assert waits == [5, 8, 8]
+
+
+@pytest.mark.parametrize("paused", ["crm", ALL])
+def test_a_claim_sees_a_pause_that_came_after_the_look_before_it(house: House, paused: str) -> None:
+    house.request(("crm", "c-1"))
+    with house.db.begin() as session:
+        pause(session, paused, actor="cli")
+    with house.db.begin() as session:
+        assert claim(session, "crm", limit=10, lease=timedelta(minutes=5)) == []
+    assert house.entry().status is OutboxStatus.PENDING
 
 
 def test_a_long_backlog_keeps_no_other_resolver_waiting(house: House) -> None:
