@@ -10,6 +10,7 @@ from functools import partial
 from effaced.audit.append import SYSTEM
 from effaced.breakers.model import BreakerRole
 from effaced.core import clock, dbtime
+from effaced.core.log import get_logger
 from effaced.model import FailureKind, Verification
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
@@ -22,7 +23,9 @@ from effaced.saga.readback import settle_read_back
 from effaced.saga.result import ReadBack
 from effaced.saga.rules import limits_of
 from effaced.saga.tasks import GRACE, in_thread, leave_behind
+from effaced.saga.writer import ASK_AGAIN, DATABASE_AWAY
 
+_log = get_logger(__name__)
 _LOOK_AT_LOCK = 0.02
 
 
@@ -82,7 +85,7 @@ class LaterReadBacks:
             raise
         finally:
             await asyncio.to_thread(gate.tell_read_back, self._resolver, admission, look)
-        await asyncio.to_thread(self._write, entry, look or ReadBack(clock.now()), give_up=poison)
+        await self._write_down(entry, look or ReadBack(clock.now()), give_up=poison)
         return self._caller is None or self._caller.fatal is None
 
     def _give_back(self, claimed: Claimed) -> None:
@@ -100,22 +103,39 @@ class LaterReadBacks:
                 leave_behind(task)
         return task.result() if task.done() else ReadBack(clock.now(), failure=overdue())
 
+    async def _write_down(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
+        """Write the result, for a while also against a database that is away. What can't be written is given
+        back: it was made, so it is no crash."""
+        until = clock.monotonic() + DATABASE_AWAY
+        while True:
+            try:
+                return await asyncio.to_thread(self._write, entry, look, give_up=give_up)
+            except Exception:
+                if await asyncio.to_thread(self._is_released, entry) or clock.monotonic() >= until:
+                    raise
+            await asyncio.sleep(ASK_AGAIN)
+
+    def _is_released(self, entry: Entry) -> bool:
+        try:
+            self._ledger.claims.release_read_back(entry)
+        except Exception as error:
+            _log.warning("read_back_not_released", resolver=entry.resolver, error=type(error).__name__)
+            return False
+        return True
+
     def _write(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
         give_up = give_up or (look.failure is not None and look.failure.kind is FailureKind.PERMANENT)
         ledger = self._ledger
-        try:
-            with ledger.sessions.begin() as session:
-                now = dbtime.now(session)
-                again_at = None  # no further try: a person has to look
-                if look.seen is Verification.DUE and not give_up:
-                    policy = ledger.book.in_force(session, [entry])[entry.entry_id].policy
-                    if now <= (entry.last_attempt_at or now) + policy.max_age:
-                        again_at = now + timedelta(seconds=policy.max_backoff_delay)
-                self.settled += settle_read_back(
-                    session, entry, look, again_at=again_at, on_complete=ledger.on_complete
-                )
-                if look.refused:
-                    pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
-        except Exception:
-            ledger.claims.release_read_back(entry)  # not a crash of the read-back's
-            raise
+        with ledger.sessions.begin() as session:
+            now = dbtime.now(session)
+            again_at = None  # no further try: a person has to look
+            if look.seen is Verification.DUE and not give_up:
+                policy = ledger.book.in_force(session, [entry])[entry.entry_id].policy
+                if now <= (entry.last_attempt_at or now) + policy.max_age:
+                    again_at = now + timedelta(seconds=policy.max_backoff_delay)
+            written = settle_read_back(
+                session, entry, look, again_at=again_at, on_complete=ledger.on_complete
+            )
+            if look.refused:
+                pause(session, entry.resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
+        self.settled += written

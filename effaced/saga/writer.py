@@ -32,8 +32,8 @@ _log = get_logger(__name__)
 # The waits before results that could not be written are tried again, in seconds.
 _AGAIN_AFTER = (0.05, 0.1, 0.2, 0.4, 0.8)
 # While not even the note can be written (the database is away), it is asked again for this long.
-_DATABASE_AWAY = 60.0
-_ASK_AGAIN = 2.0
+DATABASE_AWAY = 60.0
+ASK_AGAIN = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class Writer:
                 return
             await asyncio.sleep(wait)
             await asyncio.to_thread(self._write_again)
-        until = clock.monotonic() + _DATABASE_AWAY
+        until = clock.monotonic() + DATABASE_AWAY
         while self._unwritten and not await asyncio.to_thread(self._keep) and clock.monotonic() < until:
-            await asyncio.sleep(_ASK_AGAIN)
+            await asyncio.sleep(ASK_AGAIN)
             await asyncio.to_thread(self._write_again)
         if self._unwritten:
             _log.error("results_not_written", entries=len(self._unwritten))

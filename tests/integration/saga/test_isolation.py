@@ -112,6 +112,35 @@ class TestResultsThatCanNotBeWritten:
         assert asyncio.run(runner_with(house, FailingSink(failures=5)).run_once()) == 2
         assert len(vendor.calls) == 2
 
+    def test_of_a_later_read_back_are_written_when_the_database_is_back(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        refused = list[str]()
+
+        class LooksTwice(Vendor):
+            looks = 0
+
+            async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
+                self.looks += 1
+                if self.looks == 1:
+                    raise ConnectionError
+                return True
+
+        def refuse(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+            if vendor.looks == 2 and len(refused) < 2 and statement.startswith("UPDATE effaced_outbox"):
+                refused.append(statement)
+                raise OperationalError(statement, {}, Exception("away"))
+
+        vendor = house.vendor("crm", LooksTwice())
+        house.request(("crm", "1"))
+        house.drain()
+        noon.advance(timedelta(hours=2))
+        event.listen(house.db.engine, "before_cursor_execute", refuse)
+        assert house.drain() == 1
+        assert len(refused) == 2
+        assert (vendor.looks, house.entry().verification) == (2, Verification.CONFIRMED)
+        assert house.entry().crashes == 0
+
     def test_keep_others_from_being_called_meanwhile(self, house: House) -> None:
         """Calls that nobody could record are not made."""
         vendor = house.vendor("crm", Vendor(), concurrency=1)
