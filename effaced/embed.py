@@ -192,6 +192,7 @@ class Effaced:
     @cached_property
     def registry(self) -> ResolverRegistry:
         if isinstance(self._resolvers, ResolverRegistry):
+            self._resolvers.require_refs(self.datamap.ref_kinds)
             return self._resolvers
         return load_registry(self._resolvers, refs=self.datamap.ref_kinds, keyring=self._keyring)
 

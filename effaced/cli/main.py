@@ -85,6 +85,7 @@ def main() -> None:
     """Run, and turn what effaced refuses into a sentence on stderr. 2: settings; 1: everything else."""
     keep_files_private()
     try:
+        _require_text(sys.argv[1:])
         code = cli.main(prog_name="effaced", standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("Stopped.", err=True)
@@ -95,6 +96,13 @@ def main() -> None:
     except EffacedError as error:
         click.echo(str(error), err=True)
         sys.exit(2 if isinstance(error, ConfigurationError) else 1)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # A folder that is missing, a disk that is full: the system's own words, and of which file.
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"{where}{error.strerror}", err=True)
+        sys.exit(1)
     except Exception as error:
         from sqlalchemy.exc import DBAPIError
 
@@ -105,3 +113,12 @@ def main() -> None:
         click.echo(sentence(error), err=True)
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _require_text(arguments: list[str]) -> None:
+    """Refuse what no database can store and no message can repeat."""
+    for number, argument in enumerate(arguments, 1):
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(f"Argument {number} is not valid UTF-8.") from None

@@ -174,3 +174,14 @@ class Limits:
     backoff_cap: timedelta | None = None
     idempotent: bool = True
     """Whether a call may be made twice without harm. If not, it is made once, unless the policy allows it."""
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("timeout", self.timeout.total_seconds()),
+            ("concurrency", self.concurrency),
+            ("rate_per_second", self.rate_per_second),
+            ("batch_size", self.batch_size),
+            ("max_attempts", self.max_attempts),
+        ):
+            if value is not None and value <= 0:
+                raise ValueError(f"Limits: {name} must be greater than zero")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from effaced.core.errors import ConfigurationError, Problem, ResolverError
 from effaced.core.http_clients import require_time
+from effaced.core.strict import suggest
 from effaced.resolvers.protocols import (
     Limits,
     RectifyingResolver,
@@ -59,6 +61,10 @@ class ResolverRegistry:
 
     def __init__(self, registered: tuple[Registered, ...] = ()) -> None:
         self._by_name = {each.name: each for each in registered}
+        if len(self._by_name) < len(registered):
+            names = Counter(each.name for each in registered)
+            twice = ", ".join(f"'{name}'" for name, number in names.items() if number > 1)
+            raise ConfigurationError(f"Several resolvers are named {twice}.")
 
     def register(self, entry: Registered) -> None:
         self._by_name[entry.name] = entry
@@ -84,6 +90,18 @@ class ResolverRegistry:
                 break
         if problems:
             raise ConfigurationError("The order of the resolvers can't be kept:", problems=problems)
+
+    def require_refs(self, known: Collection[str]) -> None:
+        """Refuse a resolver whose reference the data map does not have: it would never be called."""
+        problems = [
+            Problem(
+                f"resolver {each.name}", f"ref: the data map has no '{each.ref}'{suggest(each.ref, known)}"
+            )
+            for each in self
+            if each.ref not in known
+        ]
+        if problems:
+            raise ConfigurationError("Resolvers don't fit the data map:", problems=problems)
 
     def require_time(self, lease: timedelta) -> None:
         """A call and its read-back must fit into the lease, or another runner takes the entry meanwhile."""

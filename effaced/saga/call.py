@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import cast
 
 from effaced.breakers.registry import Admission
@@ -58,7 +59,7 @@ class Caller:
         may_read_back: Callable[[], bool] = lambda: True,
     ) -> Result:
         """Make the call, and read back where the resolver can and `may_read_back` agrees. Never raises."""
-        started, answer = clock.monotonic(), None
+        started, answer, task = clock.monotonic(), None, asyncio.current_task()
         try:
             ref = entry.open_ref(self._keyring)
             async with self._in_time():
@@ -66,6 +67,7 @@ class Caller:
             said = read_answer(answer, entry.operation)
         except BaseException as error:
             said = self.failure(error)
+        await self._outlast_cancellation(task)
         latency = _since(started)
         if isinstance(said, CallFailure):
             return Result(entry, failure=said, latency_ms=latency, admission=admission)
@@ -121,7 +123,7 @@ class Caller:
 
     async def _look(self, ref: SubjectRef, entry: Entry) -> ReadBack:
         """Ask whether the person is gone. A look that fails takes nothing from the success before it."""
-        started, at = clock.monotonic(), clock.now()
+        started, at, task = clock.monotonic(), clock.now(), asyncio.current_task()
         resolver = cast(VerifyingResolver, self._registered.resolver)
         try:
             async with self._in_time():
@@ -129,12 +131,25 @@ class Caller:
             seen = read_presence(absent)
         except BaseException as error:
             seen = self.failure(error)
+        await self._outlast_cancellation(task)
         if isinstance(seen, Verification):
             return ReadBack(at, seen, latency_ms=_since(started))
         _log.warning(
             "read_back_failed", resolver=entry.resolver, entry_id=str(entry.entry_id), error=seen.error
         )
         return ReadBack(at, failure=seen, latency_ms=_since(started))
+
+    async def _outlast_cancellation(self, task: asyncio.Task[object] | None) -> None:
+        """Keep a result although the resolver's code has cancelled its own task; ours ends the task."""
+        try:
+            if asyncio.current_task() is not task:
+                return  # a task that was left behind is being destroyed
+        except RuntimeError:  # and its loop is gone already
+            return
+        while not self.cancelling and task is not None and task.cancelling():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            task.uncancel()
 
     def _should_verify(self, said: Answer | Rectified) -> bool:
         return self._registered.verifies and isinstance(said, Erased | AlreadyAbsent)

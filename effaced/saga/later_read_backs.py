@@ -14,7 +14,7 @@ from effaced.core.log import get_logger
 from effaced.model import FailureKind, Verification
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
-from effaced.saga.answers import CallFailure, overdue
+from effaced.saga.answers import CallFailure, overdue, read_error
 from effaced.saga.call import Caller, longest
 from effaced.saga.call_lock import RunLock
 from effaced.saga.claims import Claimed
@@ -101,7 +101,11 @@ class LaterReadBacks:
         finally:
             if not task.done():
                 leave_behind(task)
-        return task.result() if task.done() else ReadBack(clock.now(), failure=overdue())
+        if not task.done():
+            return ReadBack(clock.now(), failure=overdue())
+        if task.cancelled():  # by the resolver: a cancellation of the run has been raised above
+            return ReadBack(clock.now(), failure=read_error(asyncio.CancelledError()))
+        return task.result()
 
     async def _write_down(self, entry: Entry, look: ReadBack, *, give_up: bool) -> None:
         """Write the result, for a while also against a database that is away. What can't be written is given

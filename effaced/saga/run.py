@@ -19,7 +19,7 @@ from effaced.core import clock, dbtime
 from effaced.core.log import get_logger
 from effaced.model import FailureKind
 from effaced.outbox.entry import Entry
-from effaced.saga.answers import CallFailure, cancelled, overdue
+from effaced.saga.answers import CallFailure, cancelled, overdue, read_error
 from effaced.saga.call import Caller, longest
 from effaced.saga.call_lock import RunLock
 from effaced.saga.claims import Claimed
@@ -186,8 +186,9 @@ class ResolverRun:
         if (error := await self._connection.open()) is not None:
             self._broken = self._caller.failure(error)
             self._connection = None
+            # Also where it wants to end the process: what is due is claimed and failed first, or it would
+            # wait for ever without using up its attempts.
             _log.error("resolver_not_opened", resolver=self._resolver, error=self._broken.error)
-            self._heed_fatal()
 
     async def _disconnect(self) -> None:
         if self._connection is None or self._caller is None:
@@ -290,5 +291,7 @@ async def _not_made(result: Result) -> Result:
 
 
 def _result_of(task: asyncio.Task[Result], call: _UnderWay) -> Result:
-    # One that was cancelled before its first step has not been made at all.
-    return call.ended_by(cancelled()) if task.cancelled() else task.result()
+    if not task.cancelled():
+        return task.result()
+    # One that we cancelled before its first step has not been made at all. Otherwise it was the resolver.
+    return call.ended_by(cancelled() if call.cancelled else read_error(asyncio.CancelledError()))

@@ -27,6 +27,7 @@ from effaced.requests.read import refs_of
 from effaced.triage.stats import letter_stats
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+_DAYS = click.IntRange(0, 36_500)
 _YES = click.option("--yes", is_flag=True, help="Don't ask.")
 _REASON = click.option("--reason", required=True, help="Why; it is kept in the audit trail's notes.")
 _DECISIONS = ("resolved", "rejected", "permanently_failed", "reviewing", "pending")
@@ -156,7 +157,9 @@ def note(settings: Settings, letter: str, text: str) -> None:
 
 @deadletter.command()
 @click.argument("letters", metavar="[ID]...", nargs=-1)
-@click.option("--older-than-days", type=click.IntRange(0), help="Those settled at least that long ago.")
+@click.option(
+    "--older-than-days", type=click.IntRange(0, 36_500), help="Those settled at least that long ago."
+)
 @_YES
 @click.pass_obj
 def archive(settings: Settings, letters: tuple[str, ...], older_than_days: int | None, yes: bool) -> None:
@@ -186,7 +189,9 @@ def archive(settings: Settings, letters: tuple[str, ...], older_than_days: int |
 
 @deadletter.command("purge")
 @click.argument("letters", metavar="[ID]...", nargs=-1)
-@click.option("--older-than-days", type=click.IntRange(0), help="Those archived at least that long ago.")
+@click.option(
+    "--older-than-days", type=click.IntRange(0, 36_500), help="Those archived at least that long ago."
+)
 @click.option("--reason", help="Why; it is kept in the audit trail's notes.")
 @click.option("--preview", is_flag=True, help="Only say how many it would be.")
 @_YES

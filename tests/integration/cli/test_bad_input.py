@@ -163,3 +163,19 @@ def test_help_needs_no_settings(command: str, monkeypatch: pytest.MonkeyPatch) -
     done = CliRunner().invoke(cli, [command, "--help"], prog_name="effaced")
     assert done.exit_code == 0
     assert "Usage: effaced" in done.stdout
+
+
+@pytest.mark.parametrize("command", [["archive", "--yes"], ["purge", "--preview"]])
+def test_a_number_of_days_beyond_every_calendar_is_refused(shell: Shell, command: list[str]) -> None:
+    said = sentence(shell.run("deadletter", *command, "--older-than-days", "1000000"), 2)
+    assert "--older-than-days" in said
+
+
+def test_a_path_that_can_not_be_written_is_named(shell: Shell) -> None:
+    said = sentence(shell.run("datamap", "draft", "--output", "x" * 300), 1)
+    assert "File name too long" in said
+
+
+def test_an_argument_that_is_no_text_is_refused(shell: Shell) -> None:
+    said = sentence(shell.run("deadletter", "list", "--error", "\udcff\udcfe"), 2)
+    assert "Argument 4 is not valid UTF-8" in said

@@ -13,7 +13,7 @@ from sqlalchemy.pool import QueuePool
 
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
-from effaced.core.errors import ResolverError
+from effaced.core.errors import ConfigurationError, ResolverError
 from effaced.embed import Effaced, Taken
 from effaced.model import OutboxStatus, RequestStatus
 from effaced.resolvers.registry import Registered, ResolverRegistry
@@ -112,3 +112,21 @@ def test_what_was_given_up_can_be_tried_again_and_the_trail_says_who_did_it(
     with db.read() as session:
         actors = session.scalars(text("SELECT actor FROM effaced_audit_events WHERE actor LIKE 'officer:%'"))
         assert list(actors) == ["officer:ada"]
+
+
+@pytest.mark.parametrize("ref", ["crm_contct", ""])
+def test_a_resolver_whose_reference_the_map_does_not_have_is_refused(
+    db: Database, map_path: Path, ref: str
+) -> None:
+    """It would never be called, and the request would be completed without it."""
+    registry = ResolverRegistry((Registered("crm", ref, Refusing()),))
+    privacy = Effaced(db.sessions, keys=new_key(), datamap=map_path, resolvers=registry)
+    with pytest.raises(ConfigurationError, match="crm_contact"), db.begin() as session:
+        privacy.erase(session, "1")
+    with db.read() as session:
+        assert session.scalar(text("SELECT count(*) FROM customers")) == 1
+
+
+def test_two_resolvers_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'crm'"):
+        ResolverRegistry((Registered("crm", "a", Refusing()), Registered("crm", "b", Refusing())))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import crash_cast
@@ -21,8 +22,9 @@ from effaced.audit.append import Record
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.core.clock import ManualClock
 from effaced.core.db import Database
+from effaced.core.errors import ResolverError
 from effaced.model import OutboxStatus, SubjectRef, Verification
-from effaced.resolvers.protocols import Answer, Erased
+from effaced.resolvers.protocols import Answer, Erased, Limits
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
@@ -270,6 +272,84 @@ class TestAResolverThatCanNotBeOpened:
         house.vendor("crm", BrokenExit())
         house.request(("crm", "1"))
         assert house.drain() == 1
+
+
+class CancelsItself(Vendor):
+    """Cancels the task that it is called in, and answers or raises all the same."""
+
+    def __init__(self, then: Answer | BaseException) -> None:
+        super().__init__(lambda _: then)
+
+    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return await super().erase_subject(ref, key=key)
+
+
+class CancelsItsReadBack(Vendor):
+    looks = 0
+
+    async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
+        self.looks += 1
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+        return True
+
+
+class ExitsAtOpening(Vendor):
+    async def __aenter__(self) -> ExitsAtOpening:
+        raise SystemExit(3)
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+class TestAResolverThatCancelsItsOwnTask:
+    def test_is_believed_what_it_answers(self, house: House) -> None:
+        vendor = house.vendor("crm", CancelsItself(Erased()))
+        house.request(("crm", "1"))
+        assert house.drain() == 1
+        assert (house.entry().status, len(vendor.calls)) == (OutboxStatus.SUCCEEDED, 1)
+
+    def test_is_believed_what_it_raises(self, house: House) -> None:
+        vendor = house.vendor("crm", CancelsItself(ResolverError("no")))
+        house.request(("crm", "1"))
+        assert house.drain() == 1
+        assert (house.entry().status, len(vendor.calls)) == (OutboxStatus.ABANDONED, 1)
+
+    def test_in_later_read_backs_is_given_up_in_the_end(self, house: House, noon: ManualClock) -> None:
+        vendor = house.vendor("crm", CancelsItsReadBack())
+        house.request(("crm", "1"))
+        for _ in range(30):
+            house.drain()
+            noon.advance(timedelta(days=1))
+        assert vendor.looks > 5
+        assert house.entry().verification is Verification.UNVERIFIABLE
+        assert [letter.error_code for letter in house.letters()] == ["unverifiable"]
+
+
+def test_a_resolver_that_ends_the_process_at_its_opening_ends_with_a_dead_letter(
+    house: House, noon: ManualClock
+) -> None:
+    house.vendor("crm", ExitsAtOpening())
+    house.request(("crm", "1"))
+    for _ in range(8):
+        with pytest.raises(SystemExit):
+            asyncio.run(house.runner().run_once())
+        noon.advance(timedelta(hours=1))
+    assert house.entry().status is OutboxStatus.ABANDONED
+    assert [letter.error_code for letter in house.letters()] == ["attempts_exhausted"]
+
+
+@pytest.mark.parametrize(
+    "limits", [{"concurrency": 0}, {"rate_per_second": -1.0}, {"batch_size": 0}, {"timeout": timedelta(0)}]
+)
+def test_limits_that_let_nothing_through_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(limits))):
+        Limits(**limits)
 
 
 class TestCancelled:
