@@ -142,11 +142,14 @@ class ResolverRun:
             self._call(claimed)
 
     def _claim_callable(self, room: int) -> Claimed:
-        """Claim, and give back what could not be finished within its lease."""
+        """Claim, and give back what could not be finished within its lease, or what came after a stop."""
         ledger = self._parts.ledger
         claimed = ledger.claims.claim(self._resolver, room, alone=self._lock.is_exclusive)
         if not claimed.entries:
             return claimed
+        if self._stop:
+            ledger.claims.release(claimed.entries, claimed.admission)
+            return Claimed([])
         latest = dbtime.now_for(ledger.sessions) + timedelta(seconds=longest(self._limits))
         late = [entry for entry in claimed.entries if entry.gate is not None and entry.gate < latest]
         if not late:
