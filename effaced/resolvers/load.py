@@ -17,8 +17,8 @@ from effaced.core.yaml_blocks import Reading
 from effaced.core.yaml_file import Place, YamlFile, read_yaml
 from effaced.resolvers.kinds import PATHS, find_kind
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
-from effaced.resolvers.registry import Registered, ResolverRegistry
-from effaced.resolvers.settings import Common, problems_of, suggest, validate
+from effaced.resolvers.registry import Registered, ResolverRegistry, ref_problem
+from effaced.resolvers.settings import Common, problems_of, validate
 
 
 def load_registry(
@@ -95,11 +95,8 @@ class _Reading(Reading):
         except ConfigurationError as error:
             self.pass_on(place, error.problems)
             return None
-        if self.refs is not None and common.ref not in self.refs:
-            self.complain(
-                (*place, "ref"),
-                f"the data map has no such reference under refs{suggest(common.ref, self.refs)}",
-            )
+        if self.refs is not None and (problem := ref_problem(common.ref, self.refs)):
+            self.complain((*place, "ref"), problem)
         return common
 
     def _make(

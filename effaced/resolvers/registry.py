@@ -56,6 +56,11 @@ class Registered:
         object.__setattr__(self, "resumes", isinstance(self.resolver, ResumingResolver))
 
 
+def ref_problem(ref: str, known: Collection[str]) -> str | None:
+    """What is wrong with a reference that the data map does not have; None if it has it."""
+    return None if ref in known else f"the data map has no such reference under refs{suggest(ref, known)}"
+
+
 class ResolverRegistry:
     """An explicit list: nothing is called that nobody registered."""
 
@@ -94,11 +99,9 @@ class ResolverRegistry:
     def require_refs(self, known: Collection[str]) -> None:
         """Refuse a resolver whose reference the data map does not have: it would never be called."""
         problems = [
-            Problem(
-                f"resolver {each.name}", f"ref: the data map has no '{each.ref}'{suggest(each.ref, known)}"
-            )
+            Problem(f"resolver {each.name}", f"ref: {problem}")
             for each in self
-            if each.ref not in known
+            if (problem := ref_problem(each.ref, known))
         ]
         if problems:
             raise ConfigurationError("Resolvers don't fit the data map:", problems=problems)

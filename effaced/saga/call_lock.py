@@ -14,6 +14,8 @@ from effaced.core import clock
 
 # How long to wait for exclusive use of the process before crashed entries are put off.
 _PATIENCE = 60.0
+# How long to wait before asking again for a lock that was not free.
+RETRY_AFTER = 0.02
 
 
 class Holder(Protocol):

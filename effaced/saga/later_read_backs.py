@@ -16,7 +16,7 @@ from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
 from effaced.saga.answers import CallFailure, overdue, read_error
 from effaced.saga.call import Caller, longest
-from effaced.saga.call_lock import RunLock
+from effaced.saga.call_lock import RETRY_AFTER, RunLock
 from effaced.saga.claims import Claimed
 from effaced.saga.parts import Parts
 from effaced.saga.readback import settle_read_back
@@ -26,7 +26,6 @@ from effaced.saga.tasks import GRACE, in_thread, leave_behind
 from effaced.saga.writer import ASK_AGAIN, DATABASE_AWAY
 
 _log = get_logger(__name__)
-_LOOK_AT_LOCK = 0.02
 
 
 class LaterReadBacks:
@@ -52,7 +51,7 @@ class LaterReadBacks:
         self._lock.needs_exclusive = False
         while not is_over():
             if not may_call():
-                await asyncio.sleep(_LOOK_AT_LOCK)
+                await asyncio.sleep(RETRY_AFTER)
                 continue
             try:
                 if not await self._next(alone=self._lock.is_exclusive):

@@ -12,7 +12,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import TypeVar
 
 from effaced.breakers.registry import Admission
 from effaced.core import clock, dbtime
@@ -21,7 +20,7 @@ from effaced.model import FailureKind
 from effaced.outbox.entry import Entry
 from effaced.saga.answers import CallFailure, cancelled, overdue, read_error
 from effaced.saga.call import Caller, longest
-from effaced.saga.call_lock import RunLock
+from effaced.saga.call_lock import RETRY_AFTER, RunLock
 from effaced.saga.claims import Claimed
 from effaced.saga.connection import Connection
 from effaced.saga.decide import NOT_IDEMPOTENT
@@ -33,11 +32,9 @@ from effaced.saga.tasks import GRACE, finish, in_thread, leave_behind
 from effaced.saga.tell import Teller
 from effaced.saga.writer import Writer
 
-T = TypeVar("T")
 _log = get_logger(__name__)
 # How long to wait for anything before looking again: for new entries, the rate limit, or the word to stop.
 _LOOK_AGAIN = 0.5
-_LOOK_AT_LOCK = 0.02
 # How long results wait for others to be settled with them.
 _GATHER = 0.02
 
@@ -172,7 +169,7 @@ class ResolverRun:
 
     def _pause(self) -> float:
         wait = self._starts_at - clock.monotonic()
-        return min(_LOOK_AGAIN, wait) if wait > 0 else _LOOK_AT_LOCK
+        return min(_LOOK_AGAIN, wait) if wait > 0 else RETRY_AFTER
 
     # --- calls ---
 
