@@ -1,4 +1,4 @@
-"""Breakers over HTTP: how they stand, what moved them, and what people do about it."""
+"""Breakers over HTTP: their states, transitions and policies, and manual control."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from flask import Blueprint, Response, jsonify, request
 from pydantic import Field, StringConstraints
+from sqlalchemy.orm import Session
 
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
@@ -14,12 +15,15 @@ from effaced.api.auth import require_key
 from effaced.api.bodies import Body, read_body
 from effaced.api.current import current_runtime
 from effaced.audit.notes import LONGEST, write_note
-from effaced.breakers import steer, transitions
-from effaced.breakers.autotune import target_of, undo
+from effaced.breakers import transitions
+from effaced.breakers.advice.metrics import WINDOW_S
+from effaced.breakers.advice.tuner import change_policy, target_of, undo
+from effaced.breakers.control import BreakerControl
+from effaced.breakers.layered.forensics import read_outages
 from effaced.breakers.model import BreakerRole
-from effaced.breakers.observe import WINDOW_S
-from effaced.breakers.telemetry import DAY_S, LONGEST_S, SHORTEST_S, resolvers_of, summary
-from effaced.breakers.view import find_name, look, told_move
+from effaced.breakers.policy import DEFAULTS
+from effaced.breakers.telemetry import DAY_S, KEPT, LONGEST_S, SHORTEST_S, summary
+from effaced.breakers.view import find_name, read_views, transition_dict
 from effaced.core import clock
 from effaced.model import PolicyKind
 from effaced.retries.overrides import get
@@ -33,13 +37,26 @@ class ReasonBody(Body):
 
 
 class PinBody(ReasonBody):
-    """A pin, for so many seconds; 90 minutes if nothing is said."""
+    """A pin, for this many seconds; by default 90 minutes."""
 
     seconds: float | None = None
 
 
+class ResetBody(ReasonBody):
+    """Whether to reset the breaker of the resolver's host too."""
+
+    include_host: bool = False
+
+
+class PolicyBody(ReasonBody):
+    """Fields of the breaker policy to change, and the rate limit; what is not named stays."""
+
+    fields: dict[str, Any] = Field(default_factory=dict)
+    rate_per_second: float | None = None
+
+
 class ApplyBody(ReasonBody):
-    """Which breakers' advice to follow (all, if nothing is said), and how far back it looks."""
+    """Which breakers' advice to apply (by default all), and its window."""
 
     breakers: Annotated[list[str], Field(min_length=1, max_length=500)] | None = None
     window_s: float = WINDOW_S
@@ -53,12 +70,12 @@ def _operator() -> str:
     return f"api_key:{require_key(current_runtime().db, Scope.OPERATE_WRITE).id}"
 
 
-# --- looking ---
+# --- reading ---
 
 
 @blueprint.get("")
 def index() -> Response:
-    """All breakers: of every resolver, of every host, and what else is stored."""
+    """All breakers: of every resolver, every host, and what else is stored."""
     _reader()
     only(request.args)
     return jsonify({"breakers": _shown(None)})
@@ -71,51 +88,52 @@ def show(name: str) -> Response:
 
 
 @blueprint.get("/transitions")
-def all_moves() -> Response:
-    """The moves of all breakers, the latest first."""
+def all_transitions() -> Response:
+    """The transitions of all breakers, newest first."""
     _reader()
-    return _moves(None)
+    return _transitions(None)
 
 
 @blueprint.get("/<name>/transitions")
-def moves(name: str) -> Response:
+def transitions_of(name: str) -> Response:
     _reader()
-    return _moves(_named(name))
+    return _transitions(_named(name))
 
 
 @blueprint.get("/<name>/policy")
 def policy(name: str) -> Response:
-    """The policy in force for each role, and what of it was changed at run time."""
+    """The policy in force for each role, the rate in force, and what of both was changed at run time."""
     _reader()
-    runtime, breaker = current_runtime(), _named(name)
-    with runtime.db.read() as session:
-        policies = runtime.breaker_policies_in_force(session)
-        changed = {
-            kind: get(session, target_of(breaker, kind)) for kind in (PolicyKind.BREAKER, PolicyKind.RATE)
-        }
-    told = {kind.value: dict(each.body) if each else {} for kind, each in changed.items()}
-    roles = {role.value: _plain(policies.named(breaker, role).model_dump()) for role in BreakerRole}
-    return jsonify({"name": breaker, "roles": roles, "overrides": told})
+    return _policy(_named_or_defaults(name))
 
 
 @blueprint.get("/summary")
 def show_summary() -> Response:
-    """Opens per hour, time saved, success after open and reasons, breaker by breaker."""
+    """Opens per hour, time saved, success after open and reasons, by breaker."""
     _reader()
     runtime, window_s = current_runtime(), _window(DAY_S)
     with runtime.db.read() as session:
         found = summary(session, runtime.called, window_s)
-    return jsonify({"window_s": window_s, "breakers": [each.told() for each in found]})
+    return jsonify({"window_s": window_s, "breakers": [each.as_dict() for each in found]})
+
+
+@blueprint.get("/outages")
+def outages() -> Response:
+    """What a shared store did not take while it was away, and how the differences were resolved."""
+    _reader()
+    window_s = _window(DAY_S, longest=round(KEPT.total_seconds()))
+    with current_runtime().db.read() as session:
+        return jsonify({"window_s": window_s, **read_outages(session, window_s)})
 
 
 @blueprint.get("/advice")
 def advice() -> Response:
-    """What the figures suggest. Changes nothing."""
+    """Suggested changes, with reasons. Changes nothing."""
     _reader()
     runtime, window_s = current_runtime(), _window(WINDOW_S)
     with runtime.db.read() as session:
         plans = runtime.tuner(session).suggest(runtime.advisor(session, window_s))
-    return jsonify({"window_s": window_s, "plans": [each.told() for each in plans]})
+    return jsonify({"window_s": window_s, "plans": [each.as_dict() for each in plans]})
 
 
 # --- changing ---
@@ -123,75 +141,120 @@ def advice() -> Response:
 
 @blueprint.post("/<name>/open")
 def force_open(name: str) -> Response:
-    """Let nothing through for a while."""
-    actor, runtime, breaker = _operator(), current_runtime(), _named(name)
-    body = read_body(request, PinBody)
-    with runtime.db.begin() as session:
-        steer.force_open(
-            session, runtime.breakers, runtime.keyring, breaker,
-            actor=actor, reason=body.reason, seconds=body.seconds,
-        )  # fmt: skip
+    """Let no call through for a while."""
+    actor, breaker, body = _operator(), _named(name), read_body(request, PinBody)
+    with current_runtime().db.begin() as session:
+        _control(session, actor).force_open(breaker, reason=body.reason, seconds=body.seconds)
     return _one(breaker)
 
 
 @blueprint.post("/<name>/close")
 def force_close(name: str) -> Response:
-    """Let everything through for a while."""
-    actor, runtime, breaker = _operator(), current_runtime(), _named(name)
-    body = read_body(request, PinBody)
-    with runtime.db.begin() as session:
-        steer.force_close(
-            session, runtime.breakers, runtime.keyring, breaker,
-            actor=actor, reason=body.reason, seconds=body.seconds,
-            resolvers=resolvers_of(breaker, runtime.called),
-        )  # fmt: skip
+    """Let every call through for a while."""
+    actor, breaker, body = _operator(), _named(name), read_body(request, PinBody)
+    with current_runtime().db.begin() as session:
+        _control(session, actor).force_close(breaker, reason=body.reason, seconds=body.seconds)
+    return _one(breaker)
+
+
+@blueprint.post("/<name>/unpin")
+def unpin(name: str) -> Response:
+    """Remove a pin and keep the state."""
+    actor, breaker, body = _operator(), _named(name), read_body(request, ReasonBody)
+    with current_runtime().db.begin() as session:
+        _control(session, actor).unpin(breaker, reason=body.reason)
     return _one(breaker)
 
 
 @blueprint.post("/<name>/reset")
 def reset(name: str) -> Response:
-    """Have it begin anew."""
-    actor, runtime, breaker = _operator(), current_runtime(), _named(name)
-    body = read_body(request, ReasonBody)
-    with runtime.db.begin() as session:
-        steer.reset(
-            session, runtime.breakers, runtime.keyring, breaker,
-            actor=actor, reason=body.reason, resolvers=resolvers_of(breaker, runtime.called),
-        )  # fmt: skip
+    """Close it and clear everything. `blocked_by_host` names a host's breaker that still blocks."""
+    actor, breaker, body = _operator(), _named(name), read_body(request, ResetBody)
+    with current_runtime().db.begin() as session:
+        _control(session, actor).reset(breaker, reason=body.reason, include_host=body.include_host)
     return _one(breaker)
+
+
+@blueprint.post("/<name>/delete")
+def delete(name: str) -> Response:
+    """Delete the breaker of a system that is not configured any more."""
+    actor, breaker, body = _operator(), _named(name), read_body(request, ReasonBody)
+    with current_runtime().db.begin() as session:
+        _control(session, actor).delete(breaker, reason=body.reason)
+    return jsonify({"name": breaker, "deleted": True})
+
+
+@blueprint.put("/<name>/policy")
+def change(name: str) -> Response:
+    """Change fields of a breaker's policy or a resolver's rate; `defaults` changes them for all."""
+    actor, runtime, breaker = _operator(), current_runtime(), _named_or_defaults(name)
+    body = read_body(request, PolicyBody)
+    changes: dict[PolicyKind, dict[str, Any]] = {PolicyKind.BREAKER: body.fields}
+    if body.rate_per_second is not None:
+        changes[PolicyKind.RATE] = {"rate_per_second": body.rate_per_second}
+    with runtime.db.begin() as session:
+        note = write_note(session, runtime.keyring, body.reason, author=actor)
+        for kind, fields in changes.items():
+            if fields:
+                policies = runtime.breaker_policies_in_force(session)
+                change_policy(session, policies, breaker, kind, fields, actor=actor, note=note)
+    runtime.breakers.refresh_policies()
+    return _policy(breaker)
 
 
 @blueprint.post("/advice/apply")
 def apply() -> Response:
-    """Follow the advice of this moment; what has been changed, and from what."""
+    """Apply the current advice; the answer says what was changed, and from what."""
     actor, runtime, body = _operator(), current_runtime(), read_body(request, ApplyBody)
     chosen = None if body.breakers is None else [_named(each) for each in body.breakers]
     with runtime.db.begin() as session:
         advisor, tuner = runtime.advisor(session, body.window_s), runtime.tuner(session)
         note = write_note(session, runtime.keyring, body.reason, author=actor)
         plans = tuner.enforce(advisor, actor=actor, note=note, only=chosen)
-    return jsonify({"window_s": body.window_s, "applied": [each.told() for each in plans]})
+    runtime.breakers.refresh_policies()
+    return jsonify({"window_s": body.window_s, "applied": [each.as_dict() for each in plans]})
 
 
 @blueprint.post("/<name>/undo")
 def undo_last(name: str) -> Response:
     """Go back to before the last change of its policy or rate limit."""
-    actor, runtime, breaker = _operator(), current_runtime(), _named(name)
+    actor, runtime, breaker = _operator(), current_runtime(), _named_or_defaults(name)
     body = read_body(request, ReasonBody)
     with runtime.db.begin() as session:
         note = write_note(session, runtime.keyring, body.reason, author=actor)
         undone = undo(session, breaker, actor=actor, note=note)
+    runtime.breakers.refresh_policies()
     told = {"kind": undone.target.kind.value, "override": dict(undone.body), "version": undone.version}
     return jsonify({"name": breaker, **told, "changed_at": clock.text(undone.changed_at)})
 
 
-# --- how it is done ---
+# --- helpers ---
 
 
 def _named(name: str) -> str:
     runtime = current_runtime()
-    stored = [each.service_name for each in runtime.breakers.repository.load_all()]
+    stored = [each.service_name for each in runtime.breakers.store.load_all()]
     return find_name(name, runtime.called, stored)
+
+
+def _named_or_defaults(name: str) -> str:
+    return DEFAULTS if name == DEFAULTS else _named(name)
+
+
+def _control(session: Session, actor: str) -> BreakerControl:
+    runtime = current_runtime()
+    return BreakerControl(session, runtime.breakers, runtime.keyring, runtime.called, actor)
+
+
+def _policy(name: str) -> Response:
+    runtime, kinds = current_runtime(), (PolicyKind.BREAKER, PolicyKind.RATE)
+    with runtime.db.read() as session:
+        policies = runtime.breaker_policies_in_force(session)
+        changed = {kind.value: get(session, target_of(name, kind)) for kind in kinds}
+        rate = runtime.rate_in_force(session, name)
+    overrides = {kind: dict(each.body) if each else {} for kind, each in changed.items()}
+    roles = {role.value: _plain(policies.named(name, role).model_dump()) for role in BreakerRole}
+    return jsonify({"name": name, "roles": roles, "rate_per_second": rate, "overrides": overrides})
 
 
 def _one(name: str) -> Response:
@@ -201,25 +264,25 @@ def _one(name: str) -> Response:
 def _shown(names: list[str] | None) -> list[dict[str, Any]]:
     runtime = current_runtime()
     with runtime.db.read() as session:
-        found = look(session, runtime.breakers.repository, runtime.keyring, runtime.called, names)
-    return [each.told() for each in found]
+        found = read_views(session, runtime.breakers, runtime.keyring, runtime.called, names)
+    return [each.as_dict() for each in found]
 
 
-def _moves(name: str | None) -> Response:
+def _transitions(name: str | None) -> Response:
     only(request.args, "after", "limit")
     after, limit = request.args.get("after") or None, limit_of(request.args)
     with current_runtime().db.read() as session:
         page = transitions.page(session, None if name is None else [name], after=after, limit=limit)
-    return jsonify({"transitions": [told_move(each) for each in page.items], "next": page.next})
+    return jsonify({"transitions": [transition_dict(each) for each in page.items], "next": page.next})
 
 
-def _window(default: int) -> int:
+def _window(default: int, longest: int = LONGEST_S) -> int:
     only(request.args, "window_s")
-    return number_of(request.args, "window_s", SHORTEST_S, LONGEST_S, default)
+    return number_of(request.args, "window_s", SHORTEST_S, longest, default)
 
 
 def _plain(value: Any) -> Any:
-    """A policy for programs: sets of statuses as sorted lists."""
+    """A policy as JSON: sets of statuses become sorted lists."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     return sorted(value) if isinstance(value, frozenset) else value

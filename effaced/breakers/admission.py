@@ -1,4 +1,4 @@
-"""May calls be made, and what came of them: the rules over a host's and a resolver's breaker together.
+"""Pure rules over the breakers of a host and a resolver: may calls be made, and what do results change.
 
 The order of decisions: pin, cooldown, host, resolver, half-open budget.
 """
@@ -16,14 +16,14 @@ from effaced.breakers.outcomes import Outcome
 from effaced.breakers.policy import BreakerPolicy
 
 PINNED, COOLDOWN, BUDGET = "pinned", "cooldown", "half_open_budget"
-# How soon to look again while all trial calls are under way, and at a pin that has no end.
-LOOK_AGAIN = timedelta(seconds=1)
-LOOK_AT_PIN = timedelta(minutes=15)
+# When to ask again while the half-open budget is used up, and while a pin without an end holds.
+BUDGET_RETRY = timedelta(seconds=1)
+PIN_RETRY = timedelta(minutes=15)
 _FIRST = (PINNED, COOLDOWN)
 
 
 class Hold(NamedTuple):
-    """What an admission took of one breaker. No generation: a pin let it in, and it counts for nothing."""
+    """What an admission took from one breaker. Without a generation results don't count: pinned closed."""
 
     service_name: str
     generation: int | None
@@ -32,7 +32,7 @@ class Hold(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Who says no, why, and until when."""
+    """Which breaker blocks, why, and until when."""
 
     service_name: str
     reason: str
@@ -41,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How many calls may be made, or who says no. `rows` are the changed ones of a trial."""
+    """How many calls may be made, or what blocks them. `rows` are those that starting a trial changed."""
 
     granted: int
     holds: tuple[Hold, ...] = ()
@@ -52,12 +52,12 @@ class Verdict:
 
 
 def effective_state(data: CircuitBreakerStateData, now: datetime) -> BreakerState:
-    """The state as it is judged now: a pin's while it holds."""
+    """The state that holds now: the pin's, if it is pinned."""
     return data.pinned if data.pinned is not None and data.is_pinned(now) else data.state
 
 
 def blocked(rows: Sequence[CircuitBreakerStateData], now: datetime) -> Block | None:
-    """Who says no first, and until the last of them does. None if trials or more may go out."""
+    """What blocks first, until the last block ends. None if calls, or trials, may go out."""
     blocks = [found for row in rows if (found := _block(row, now)) is not None]
     if not blocks:
         return None
@@ -67,7 +67,7 @@ def blocked(rows: Sequence[CircuitBreakerStateData], now: datetime) -> Block | N
 
 def _block(data: CircuitBreakerStateData, now: datetime) -> Block | None:
     if data.is_pinned(now):
-        until = data.expires_at or now + LOOK_AT_PIN
+        until = data.expires_at or now + PIN_RETRY
         return Block(data.service_name, PINNED, until) if data.pinned is OPEN else None
     if data.cooldown_until is not None and data.cooldown_until > now:
         return Block(data.service_name, COOLDOWN, data.cooldown_until)
@@ -83,7 +83,7 @@ def admit(
     now: datetime,
     most: int = 1,
 ) -> Verdict:
-    """Let up to `most` calls in. Rows come host first; slots are taken in all of them or in none."""
+    """Admit up to `most` calls. Rows come host first; slots are taken in all of them or in none."""
     block = blocked(rows, now)
     if block is not None:
         return Verdict(0, block=block)
@@ -91,9 +91,9 @@ def admit(
     for row, policy in zip(rows, policies, strict=True):
         if _needs_trial(row, now):
             trial = True
-            granted = min(granted, policy.trial_calls - _taken(row, policy, role, now))
+            granted = min(granted, free_trials(row, policy, role, now))
             if granted <= 0:
-                return Verdict(0, block=Block(row.service_name, BUDGET, now + LOOK_AGAIN))
+                return Verdict(0, block=Block(row.service_name, BUDGET, now + BUDGET_RETRY))
     if not trial:
         return Verdict(granted, tuple(_hold(row, now) for row in rows))
     steps = [
@@ -112,10 +112,8 @@ def admit(
 def acquire(
     data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime
 ) -> tuple[bool, Step]:
-    """One trial slot of one breaker. That its wait is over is for the caller to know."""
-    if data.is_pinned(now) or data.state is CLOSED:
-        return False, Step(data)
-    if data.state is HALF_OPEN and _taken(data, policy, role, now) >= policy.trial_calls:
+    """Take one trial slot of one breaker. The caller has checked that its wait is over."""
+    if not _needs_trial(data, now) or free_trials(data, policy, role, now) <= 0:
         return False, Step(data)
     return True, take_slots(data, policy, role, now, 1)
 
@@ -128,17 +126,17 @@ def record(
     now: datetime,
     *,
     unused: int = 0,
-    chance: float = 0.0,
+    jitter: float = 0.0,
 ) -> tuple[CircuitBreakerStateData, tuple[Transition, ...]]:
-    """Apply outcomes in order; each frees its slot, and what was not used is freed too."""
-    # A move leaves no slot behind; one with that number would be somebody else's.
+    """Apply outcomes in order. Each frees its slot; unused slots are freed too."""
+    # A transition frees all slots; one with the same number would belong to a later admission.
     if hold.slots and hold.generation == data.generation:
         data = free_slots(data, hold.slots, len(outcomes) + unused)
     transitions = []
     for outcome in outcomes:
         if hold.generation != data.generation or data.is_pinned(now):
-            break  # from before the last transition, or under a pin: counts for nothing
-        step = count(data, policy, outcome, now, chance=chance)
+            break  # from before the last transition, or under a pin: does not count
+        step = count(data, policy, outcome.for_breaker(data.service_name), now, jitter=jitter)
         data = step.data
         if step.transition is not None:
             transitions.append(step.transition)
@@ -146,18 +144,21 @@ def record(
 
 
 def has_room(data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime) -> bool:
-    """Whether a call of that role could be let in, as far as trials are concerned."""
-    return not _needs_trial(data, now) or _taken(data, policy, role, now) < policy.trial_calls
+    """Whether the half-open budget, if it applies, has room for a call of this role."""
+    return not _needs_trial(data, now) or free_trials(data, policy, role, now) > 0
+
+
+def free_trials(
+    data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime
+) -> int:
+    """The half-open budget that is left for a role. Slots of lost trials are free again."""
+    if data.state is not HALF_OPEN:
+        return policy.trial_calls
+    return policy.trial_calls - sum(slot.role is role for slot in live_slots(data, policy, now))
 
 
 def _needs_trial(data: CircuitBreakerStateData, now: datetime) -> bool:
     return data.state is not CLOSED and not data.is_pinned(now)
-
-
-def _taken(data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime) -> int:
-    if data.state is not HALF_OPEN:
-        return 0
-    return sum(slot.role is role for slot in live_slots(data, policy, now))
 
 
 def _hold(data: CircuitBreakerStateData, now: datetime, given_before: int | None = None) -> Hold:

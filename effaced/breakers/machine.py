@@ -1,6 +1,6 @@
-"""The state machine: functions of a row, its policy and the moment. Every store runs this and nothing else.
+"""The state machine: pure functions of a row, its policy and the current time. Every store runs these.
 
-The moves are one table. Whatever is not in it leaves the state as it is.
+All state changes are in one table; an event that is not in it for a state leaves that state as it is.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from effaced.breakers.model import (
+    RETRY_AFTER,
     BreakerEvent,
     BreakerRole,
     BreakerState,
@@ -30,19 +31,23 @@ TRANSITIONS: dict[tuple[BreakerState, BreakerEvent], BreakerState] = {
     (HALF_OPEN, _E.TRIALS_SUCCEEDED): CLOSED,
     **{(state, _E.FORCED_OPEN): OPEN for state in BreakerState},
     **{(state, _E.FORCED_CLOSED): CLOSED for state in BreakerState},
+    **{(state, _E.UNPINNED): state for state in BreakerState},
     **{(state, _E.RESET): CLOSED for state in BreakerState},
-    # After a shared store was away: what was known meanwhile, where it is the more restrictive.
+    **{(state, _E.DELETED): CLOSED for state in BreakerState},
+    # After an outage of a shared store: what a process knew meanwhile, where it is more restrictive.
     (CLOSED, _E.KNOWN_OPEN): OPEN,
     (HALF_OPEN, _E.KNOWN_OPEN): OPEN,
     (CLOSED, _E.KNOWN_HALF_OPEN): HALF_OPEN,
 }
 ASSIGNED = "assigned"
-MANUAL = (_E.FORCED_OPEN, _E.FORCED_CLOSED, _E.RESET)
+MANUAL = (_E.FORCED_OPEN, _E.FORCED_CLOSED, _E.UNPINNED, _E.RESET, _E.DELETED)
+# Clocks of machines differ by less than this; a start this far in the future means that one was set back.
+_CLOCK_TOLERANCE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an event has made of a row."""
+    """A row after an event, and the transition to record if there was one."""
 
     data: CircuitBreakerStateData
     transition: Transition | None = None
@@ -52,7 +57,7 @@ class Step:
 
 
 def live_slots(data: CircuitBreakerStateData, policy: BreakerPolicy, now: datetime) -> tuple[Slot, ...]:
-    """The slots whose callers can still be alive: a call ends long before the stuck timeout."""
+    """The slots whose callers may still be alive: a call ends long before the stuck timeout."""
     oldest = now - timedelta(seconds=policy.stuck_timeout_s)
     return tuple(slot for slot in data.slots if slot.since >= oldest)
 
@@ -60,13 +65,13 @@ def live_slots(data: CircuitBreakerStateData, policy: BreakerPolicy, now: dateti
 def take_slots(
     data: CircuitBreakerStateData, policy: BreakerPolicy, role: BreakerRole, now: datetime, number: int
 ) -> Step:
-    """Start so many trials. That there is room for them is for the caller to know."""
+    """Start this many trials. The caller has checked that there is room for them."""
     step = Step(data)
     if data.state is OPEN:
         step = _move(replace(data, success_count=0, slots=()), _E.TRIAL_STARTED, now)
     data, live = step.data, live_slots(step.data, policy, now)
     taken = tuple(Slot(data.slots_given + each, role, now) for each in range(1, number + 1))
-    # A worker died in the middle of a trial: what went well before it is no sign any more.
+    # A worker died during a trial, so earlier successes of this half-open phase no longer count.
     stuck = len(live) < len(data.slots)
     data = replace(
         data,
@@ -78,12 +83,23 @@ def take_slots(
 
 
 def free_slots(data: CircuitBreakerStateData, numbers: tuple[int, ...], most: int) -> CircuitBreakerStateData:
-    """Free so many of those slots; one that is free already is not freed again."""
+    """Free up to `most` of these slots. Slots that are free already are not freed again."""
     gone = [slot.number for slot in data.slots if slot.number in numbers][:most]
     return replace(data, slots=tuple(s for s in data.slots if s.number not in gone)) if gone else data
 
 
 # --- outcomes ---
+
+
+def tally(data: CircuitBreakerStateData, kind: OutcomeKind, now: datetime) -> CircuitBreakerStateData:
+    """Count one outcome without changing the state."""
+    if kind is OutcomeKind.FAILURE:
+        return replace(data, failure_count=data.failure_count + 1, last_failure_at=now)
+    if kind is OutcomeKind.SUCCESS and data.state is HALF_OPEN:
+        return replace(data, success_count=data.success_count + 1)
+    if kind is OutcomeKind.SUCCESS and data.state is CLOSED and data.failure_count:
+        return replace(data, failure_count=0)
+    return data
 
 
 def count(
@@ -92,35 +108,27 @@ def count(
     outcome: Outcome,
     now: datetime,
     *,
-    chance: float = 0.0,
+    jitter: float = 0.0,
 ) -> Step:
-    """One outcome, of a call of this generation. `chance`, 0 to 1, is how much of the jitter is waited."""
-    if outcome.kind is OutcomeKind.SUCCESS:
-        return _count_success(data, policy, now)
+    """Count an outcome of a call of this generation. `jitter`, 0 to 1, is a share of the policy's."""
     if outcome.kind is OutcomeKind.FAILURE:
-        return _count_failure(_cool_down(data, policy, outcome, now), policy, now, chance)
+        held = _obey_retry_after(data, policy, outcome, now)
+        step = _count_failure(tally(held, outcome.kind, now), policy, now, jitter)
+        return step if step.transition or held is data else Step(step.data, _hold(step.data, now))
+    data = tally(data, outcome.kind, now)
+    trial_succeeded = outcome.kind is OutcomeKind.SUCCESS and data.state is HALF_OPEN
+    if trial_succeeded and data.success_count >= policy.success_threshold:
+        return _move(_cleared(data), _E.TRIALS_SUCCEEDED, now)
     return Step(data)
 
 
-def _count_success(data: CircuitBreakerStateData, policy: BreakerPolicy, now: datetime) -> Step:
-    if data.state is CLOSED:
-        return Step(replace(data, failure_count=0) if data.failure_count else data)
-    if data.state is OPEN:
-        return Step(data)
-    data = replace(data, success_count=data.success_count + 1)
-    if data.success_count < policy.success_threshold:
-        return Step(data)
-    return _move(_calm(data), _E.TRIALS_SUCCEEDED, now)
-
-
 def _count_failure(
-    data: CircuitBreakerStateData, policy: BreakerPolicy, now: datetime, chance: float
+    data: CircuitBreakerStateData, policy: BreakerPolicy, now: datetime, jitter: float
 ) -> Step:
-    data = replace(data, failure_count=data.failure_count + 1, last_failure_at=now)
     if data.state is HALF_OPEN:
         doubled = 2 * (data.reset_timeout_s or policy.reset_timeout_s)
         wait = min(doubled, policy.max_reset_timeout_s)
-        return _open(data, _E.TRIAL_FAILED, policy, wait, now, chance)
+        return _open(data, _E.TRIAL_FAILED, policy, wait, now, jitter)
     if data.state is OPEN:
         return Step(data)
     rolling = policy.rolling
@@ -129,22 +137,35 @@ def _count_failure(
         recent = (*(at for at in data.recent_failures if at > oldest), now)
         data = replace(data, recent_failures=recent[-rolling.threshold_failures :])
     if data.failure_count >= policy.fail_max:
-        return _open(data, _E.CONSECUTIVE_FAILURES, policy, policy.reset_timeout_s, now, chance)
+        return _open(data, _E.CONSECUTIVE_FAILURES, policy, policy.reset_timeout_s, now, jitter)
     if rolling.enabled and len(data.recent_failures) >= rolling.threshold_failures:
-        return _open(data, _E.ROLLING_FAILURES, policy, rolling.cooldown_s, now, chance)
+        return _open(data, _E.ROLLING_FAILURES, policy, rolling.cooldown_s, now, jitter)
     return Step(data)
 
 
-def _cool_down(
+def _obey_retry_after(
     data: CircuitBreakerStateData, policy: BreakerPolicy, outcome: Outcome, now: datetime
 ) -> CircuitBreakerStateData:
-    """Keep to the vendor's Retry-After, up to the cap. The later of two moments holds."""
+    """Set the cooldown that a 429 or 503 asks for, up to the cap. A longer one that is running stays."""
     if outcome.retry_after is None or outcome.status not in (429, 503) or outcome.retry_after <= timedelta(0):
         return data
     until = now + min(outcome.retry_after, timedelta(seconds=policy.retry_after_cap_s))
     if data.cooldown_until is not None and data.cooldown_until >= until:
         return data
-    return replace(data, cooldown_until=until, cooldown_reason="retry_after")
+    return cool_down(data, now, until, RETRY_AFTER)
+
+
+def _hold(data: CircuitBreakerStateData, now: datetime) -> Transition:
+    """The record of a Retry-After hold. Not a state change, so the generation stays: calls still count."""
+    return Transition(
+        data.service_name,
+        data.state,
+        data.state,
+        RETRY_AFTER,
+        now,
+        retry_at=data.cooldown_until,
+        generation=data.generation,
+    )
 
 
 def _open(
@@ -153,12 +174,12 @@ def _open(
     policy: BreakerPolicy,
     wait: float,
     now: datetime,
-    chance: float,
+    jitter: float,
 ) -> Step:
     data = replace(
         data,
         opened_at=now,
-        retry_at=now + timedelta(seconds=wait, milliseconds=chance * policy.jitter_ms),
+        retry_at=now + timedelta(seconds=wait, milliseconds=jitter * policy.jitter_ms),
         reset_timeout_s=wait,
         success_count=0,
         recent_failures=(),
@@ -167,7 +188,7 @@ def _open(
     return _move(data, event, now)
 
 
-def _calm(data: CircuitBreakerStateData) -> CircuitBreakerStateData:
+def _cleared(data: CircuitBreakerStateData) -> CircuitBreakerStateData:
     return replace(
         data,
         failure_count=0,
@@ -180,7 +201,33 @@ def _calm(data: CircuitBreakerStateData) -> CircuitBreakerStateData:
     )
 
 
-# --- what people do ---
+# --- cooldowns ---
+
+
+def cool_down(
+    data: CircuitBreakerStateData, now: datetime, until: datetime, reason: str
+) -> CircuitBreakerStateData:
+    """Allow no call before `until`, whatever the state."""
+    return replace(data, cooldown_since=now, cooldown_until=until, cooldown_reason=reason)
+
+
+def end_cooldown(data: CircuitBreakerStateData) -> CircuitBreakerStateData:
+    return replace(data, cooldown_since=None, cooldown_until=None, cooldown_reason=None)
+
+
+def longer_cooldown(data: CircuitBreakerStateData, other: CircuitBreakerStateData) -> CircuitBreakerStateData:
+    """With the other row's cooldown, if that ends later."""
+    if other.cooldown_until is None or (data.cooldown_until or other.cooldown_until) > other.cooldown_until:
+        return data
+    return replace(
+        data,
+        cooldown_since=other.cooldown_since,
+        cooldown_until=other.cooldown_until,
+        cooldown_reason=other.cooldown_reason,
+    )
+
+
+# --- manual control ---
 
 
 def force(
@@ -192,91 +239,102 @@ def force(
     actor: str,
     reason: str | None = None,
 ) -> Step:
-    """Pin it. Closed ends a cooldown too; when a pin to open ends, the way back is a trial."""
-    pin: dict[str, object] = {
-        "pinned": state,
-        "controlled_by": actor,
-        "control_reason": reason,
-        "expires_at": until,
-    }
+    """Pin it. Pinning it closed ends a cooldown too; a pin to open ends with a trial."""
+    data = replace(_cleared(data), pinned=state, controlled_by=actor, control_reason=reason, expires_at=until)
     if state is OPEN:
-        pin |= {"opened_at": now, "retry_at": until}
-    else:
-        pin |= {"cooldown_until": None, "cooldown_reason": None}
-    event = _E.FORCED_OPEN if state is OPEN else _E.FORCED_CLOSED
-    return _move(replace(_calm(data), **pin), event, now, actor)  # type: ignore[arg-type]
+        return _move(replace(data, opened_at=now, retry_at=until), _E.FORCED_OPEN, now, actor)
+    return _move(end_cooldown(data), _E.FORCED_CLOSED, now, actor)
+
+
+def unpin(data: CircuitBreakerStateData, now: datetime, *, actor: str, preserve_reason: bool = False) -> Step:
+    """Remove the pin and keep the state. From pinned open, a trial may start at once."""
+    data = replace(_unpinned(data, preserve_reason), retry_at=None if data.pinned is OPEN else data.retry_at)
+    return _move(data, _E.UNPINNED, now, actor)
 
 
 def reset(data: CircuitBreakerStateData, now: datetime, *, actor: str) -> Step:
-    """As if nothing had happened: counters, pin and cooldown are gone."""
-    calm = _calm(unpin(data))
-    calm = replace(calm, last_failure_at=None, cooldown_until=None, cooldown_reason=None)
-    return _move(calm, _E.RESET, now, actor)
+    """Close it and clear counters, pin and cooldown."""
+    data = replace(end_cooldown(_cleared(_unpinned(data))), last_failure_at=None)
+    return _move(data, _E.RESET, now, actor)
 
 
-def unpin(data: CircuitBreakerStateData, *, preserve_reason: bool = False) -> CircuitBreakerStateData:
-    """Let it go its own way again: from pinned open with a trial, which may start at once."""
-    kept = data.control_reason if preserve_reason else None
-    was_open = data.pinned is OPEN and data.state is OPEN
-    data = replace(data, pinned=None, controlled_by=None, expires_at=None, control_reason=kept)
-    return replace(data, retry_at=None) if was_open else data
+def delete(data: CircuitBreakerStateData, now: datetime, *, actor: str) -> Step:
+    """Record that it is deleted. The row of the step is not to be written."""
+    return _move(end_cooldown(_cleared(_unpinned(data))), _E.DELETED, now, actor)
 
 
-def assign(data: CircuitBreakerStateData, state: BreakerState, now: datetime) -> Step:
-    """Simply be in that state, past the table: for whoever administers a store."""
-    if data.state is state:
-        return Step(data)
-    if state is OPEN:
-        data = replace(data, opened_at=now)
-    moved = replace(data, state=state, generation=data.generation + 1, reason=ASSIGNED)
-    return Step(
-        moved, Transition(data.service_name, data.state, state, ASSIGNED, now, generation=moved.generation)
-    )
+def assign(
+    data: CircuitBreakerStateData,
+    state: BreakerState,
+    now: datetime,
+    *,
+    policy: BreakerPolicy,
+    opened_at: datetime | None = None,
+) -> Step:
+    """Set the state, past the table. Open blocks calls for the policy's wait, counted from `opened_at`."""
+    moved = data.state is not state
+    if state is OPEN and (moved or opened_at is not None):
+        opened_at = opened_at or now
+        wait = policy.reset_timeout_s
+        retry_at = opened_at + timedelta(seconds=wait)
+        data = replace(data, opened_at=opened_at, retry_at=retry_at, reset_timeout_s=wait)
+    elif state is not OPEN:
+        data = replace(data, retry_at=None, opened_at=opened_at or data.opened_at)
+    return _moved(data, state, ASSIGNED, now) if moved else Step(data)
 
 
-def tidied(data: CircuitBreakerStateData, now: datetime) -> CircuitBreakerStateData:
-    """Without a pin and a cooldown that are over. Done whenever a row is written anyway."""
+def without_expired(data: CircuitBreakerStateData, now: datetime) -> CircuitBreakerStateData:
+    """Without a pin or a cooldown that has ended. Applied whenever a row is written anyway."""
     if data.pinned is not None and not data.is_pinned(now):
-        data = replace(data, pinned=None, controlled_by=None, control_reason=None, expires_at=None)
+        data = _unpinned(data)
     if data.cooldown_until is not None and data.cooldown_until <= now:
-        data = replace(data, cooldown_until=None, cooldown_reason=None)
+        data = end_cooldown(data)
     return data
 
 
-# --- what another place knows ---
+def _unpinned(data: CircuitBreakerStateData, preserve_reason: bool = False) -> CircuitBreakerStateData:
+    reason = data.control_reason if preserve_reason else None
+    return replace(data, pinned=None, controlled_by=None, expires_at=None, control_reason=reason)
+
+
+# --- a clock that was set back ---
+
+
+def after_clock_set_back(data: CircuitBreakerStateData, now: datetime) -> CircuitBreakerStateData:
+    """Restart waits that began in the future, with their length. A pin ends on the date that was named."""
+    latest = now + _CLOCK_TOLERANCE
+    if data.state is OPEN and data.pinned is None and data.opened_at is not None and data.opened_at > latest:
+        retry_at = data.retry_at and data.retry_at - (data.opened_at - now)
+        data = replace(data, opened_at=now, retry_at=retry_at)
+    since, until = data.cooldown_since, data.cooldown_until
+    if since is not None and until is not None and since > latest:
+        data = replace(data, cooldown_since=now, cooldown_until=until - (since - now))
+    if any(slot.since > latest for slot in data.slots):
+        data = replace(data, slots=tuple(replace(slot, since=min(slot.since, now)) for slot in data.slots))
+    if any(at > latest for at in data.recent_failures):
+        data = replace(data, recent_failures=tuple(min(at, now) for at in data.recent_failures))
+    return data
+
+
+# --- what another copy of the row knows ---
 
 
 def adopt(data: CircuitBreakerStateData, known: CircuitBreakerStateData, now: datetime) -> Step:
-    """Be as restrictive as `known` is, with its waits and its pin. It is the more restrictive one."""
+    """Take over state, waits and pin of `known`, which is the more restrictive row."""
     event = _E.KNOWN_OPEN if known.state is OPEN else _E.KNOWN_HALF_OPEN
-    step = _move(data, event, now)
-    kept = replace(
-        known,
-        state=step.data.state,
-        generation=step.data.generation,
+    adopted = replace(
+        longer_cooldown(known, data),
+        state=data.state,
+        generation=data.generation,
         version=data.version,
-        reason=step.data.reason,
         slots=(),
         slots_given=max(data.slots_given, known.slots_given),
     )
-    kept = cooled(kept, data)
-    assert step.transition is not None
-    pin = kept.expires_at if kept.pinned is not None else None
-    told = replace(
-        step.transition, reset_timeout_s=kept.reset_timeout_s, retry_at=kept.retry_at, pinned_until=pin
-    )
-    return Step(kept, told)
+    return _move(adopted, event, now)
 
 
-def cooled(data: CircuitBreakerStateData, other: CircuitBreakerStateData) -> CircuitBreakerStateData:
-    """With the other's cooldown, if that ends later."""
-    if other.cooldown_until is None or (data.cooldown_until or other.cooldown_until) > other.cooldown_until:
-        return data
-    return replace(data, cooldown_until=other.cooldown_until, cooldown_reason=other.cooldown_reason)
-
-
-def obey(data: CircuitBreakerStateData, known: CircuitBreakerStateData) -> CircuitBreakerStateData:
-    """Be as a person has had it elsewhere, where that was told already."""
+def replace_with(data: CircuitBreakerStateData, known: CircuitBreakerStateData) -> CircuitBreakerStateData:
+    """Take over a row that a person changed elsewhere. Its transition has been recorded already."""
     return replace(
         known,
         version=data.version,
@@ -287,18 +345,24 @@ def obey(data: CircuitBreakerStateData, known: CircuitBreakerStateData) -> Circu
 
 
 def _move(data: CircuitBreakerStateData, event: BreakerEvent, now: datetime, actor: str = "system") -> Step:
-    """Along the table. The one place where a state, its generation and its reason change."""
-    old, new = data.state, TRANSITIONS[data.state, event]
-    moved = replace(data, state=new, generation=data.generation + 1, reason=event.value)
+    return _moved(data, TRANSITIONS[data.state, event], event.value, now, actor)
+
+
+def _moved(
+    data: CircuitBreakerStateData, new: BreakerState, reason: str, now: datetime, actor: str = "system"
+) -> Step:
+    """The one place where a state, its generation and its reason change."""
+    moved = replace(data, state=new, generation=data.generation + 1, reason=reason)
+    ends = [at for at in (moved.retry_at, moved.cooldown_until) if at is not None and new is OPEN]
     transition = Transition(
         service_name=data.service_name,
-        old=old,
+        old=data.state,
         new=new,
-        reason=event.value,
+        reason=reason,
         at=now,
         reset_timeout_s=moved.reset_timeout_s,
-        retry_at=moved.retry_at,
-        pinned_until=moved.expires_at if event in MANUAL else None,
+        retry_at=max(ends, default=None),
+        pinned_until=moved.expires_at if moved.is_pinned(now) else None,
         actor=actor,
         generation=moved.generation,
     )

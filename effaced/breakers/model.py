@@ -1,4 +1,4 @@
-"""What a breaker is: its states, the row that all processes share, and what is said about it."""
+"""Breaker states, roles and events, and the row that all processes share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOST = "host"
 
 
 class BreakerState(StrEnum):
-    """Calls go out; none do; a few on trial do."""
+    """Closed lets calls through, open blocks them, half-open lets a few trial calls through."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -33,7 +33,7 @@ class BreakerRole(StrEnum):
 
 
 class BreakerEvent(StrEnum):
-    """What moves a breaker from one state to another; the reason that its transition is told with."""
+    """What moves a breaker from one state to another; also the reason its transition records."""
 
     CONSECUTIVE_FAILURES = "consecutive_failures"
     ROLLING_FAILURES = "rolling_failures"
@@ -42,9 +42,15 @@ class BreakerEvent(StrEnum):
     TRIALS_SUCCEEDED = "trials_succeeded"
     FORCED_OPEN = "forced_open"
     FORCED_CLOSED = "forced_closed"
+    UNPINNED = "unpinned"
     RESET = "reset"
+    DELETED = "deleted"
     KNOWN_OPEN = "known_open"
     KNOWN_HALF_OPEN = "known_half_open"
+
+
+# The reason of a transition that records a Retry-After hold. The state stays what it was.
+RETRY_AFTER = "retry_after"
 
 
 def resolver_name(resolver: str) -> str:
@@ -52,7 +58,7 @@ def resolver_name(resolver: str) -> str:
 
 
 def host_name(host: str) -> str:
-    """Hosts are told apart as they are called: without regard to case."""
+    """Host names are case-insensitive."""
     return f"{HOST}:{host.lower()}"
 
 
@@ -62,9 +68,15 @@ def split_name(service_name: str) -> tuple[str, str]:
     return (scope, key) if found and scope in (RESOLVER, HOST) else (HOST, service_name)
 
 
+def canonical_name(service_name: str) -> str:
+    """`host:API.example`, or `API.example`, as `host:api.example`."""
+    scope, key = split_name(service_name)
+    return host_name(key) if scope == HOST else resolver_name(key)
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One trial call that is under way. `number` is never given twice, so nothing is freed twice."""
+    """One trial call in progress. Numbers are never reused, so no slot is freed twice."""
 
     number: int
     role: BreakerRole
@@ -73,12 +85,13 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreakerStateData:
-    """One breaker. Changed in one place only: machine.py.
+    """One breaker. Only `machine.py` decides how it changes.
 
     `retry_at` is when a trial may start. `reset_timeout_s` is the wait in force, None if the policy's.
     `generation` grows with every transition: a result counts only in the generation of its call.
     `version` grows with every write. `pinned` is the state an officer holds it in, until `expires_at`;
-    `control_reason` is a code or a note's id.
+    `control_reason` is a code or a note's id. `cooldown_since` is when the cooldown began, so that it keeps
+    its length when the clock is set back.
     """
 
     service_name: str
@@ -99,13 +112,14 @@ class CircuitBreakerStateData:
     controlled_by: str | None = None
     control_reason: str | None = None
     expires_at: datetime | None = None
+    cooldown_since: datetime | None = None
     cooldown_until: datetime | None = None
     cooldown_reason: str | None = None
     updated_at: datetime | None = None
 
     @property
     def half_open_request_count(self) -> int:
-        """Trial calls under way, whatever their role."""
+        """Trial calls in progress, in all roles."""
         return len(self.slots)
 
     @property
@@ -114,7 +128,7 @@ class CircuitBreakerStateData:
 
     @property
     def manually_controlled(self) -> bool:
-        """Whether somebody has pinned it; `is_pinned` says whether that still holds."""
+        """Whether it was pinned; `is_pinned` says whether the pin still holds."""
         return self.pinned is not None
 
     def is_pinned(self, now: datetime) -> bool:
@@ -126,7 +140,7 @@ class CircuitBreakerStateData:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreakerCloseAttempt:
-    """What recording a success came to; `did_close` is true for the one caller that closed it."""
+    """The row after a success; `did_close` is true only for the caller whose success closed it."""
 
     state: CircuitBreakerStateData
     did_close: bool
@@ -134,7 +148,7 @@ class CircuitBreakerCloseAttempt:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreakerOpenAttempt:
-    """What recording a failure came to; `did_open` is true for the one caller that opened it."""
+    """The row after a failure; `did_open` is true only for the caller whose failure opened it."""
 
     state: CircuitBreakerStateData
     did_open: bool
@@ -142,7 +156,10 @@ class CircuitBreakerOpenAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A breaker went from one state to another. `actor` is who did it: `system`, or a person."""
+    """A breaker moved from one state to another, or began to hold calls because a vendor asked for it.
+
+    `retry_at` is when it lets a call through again. `actor` is `system`, or who did it.
+    """
 
     service_name: str
     old: BreakerState
@@ -165,11 +182,11 @@ class Transition:
 
 
 class BreakerOpenError(EffacedError):
-    """The call must not be made now. Nothing was sent, and no attempt is used up."""
+    """The breaker denies this call. Nothing was sent, and no attempt is used up."""
 
     def __init__(self, service_name: str, *, reason: str, retry_at: datetime, remaining: timedelta) -> None:
         seconds = max(0, round(remaining.total_seconds()))
-        super().__init__(f"{service_name} is not called for now ({reason}); try again in {seconds} seconds.")
+        super().__init__(f"{service_name} is blocked ({reason}); retry in {seconds} seconds.")
         self.service_name = service_name
         self.reason = reason
         self.retry_at = retry_at
@@ -177,8 +194,8 @@ class BreakerOpenError(EffacedError):
 
 
 class StoreUnavailable(Unavailable):
-    """The place where breakers are kept does not answer. `error` is the class of what it said."""
+    """The breaker store does not answer. `error` is the class name of the underlying error."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = type(error).__name__
-        super().__init__(f"The breakers' store does not answer ({self.error}).")
+        super().__init__(f"The breaker store does not answer ({self.error}).")

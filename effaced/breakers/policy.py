@@ -1,24 +1,35 @@
-"""When a breaker opens, how long it waits, what closes it: defaults, then host or resolver, then role."""
+"""Breaker policies: defaults, then the host or resolver, each with its roles, then changes at run time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from effaced.breakers.model import HOST, RESOLVER, BreakerRole, host_name, resolver_name, split_name
+from effaced.breakers.model import (
+    HOST,
+    RESOLVER,
+    BreakerRole,
+    canonical_name,
+    host_name,
+    resolver_name,
+    split_name,
+)
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.core.strict import Strict, validate
 
 Tree = Mapping[str, Any]
+Block = Mapping[str, Any]
+Overrides = Mapping[str, Block]
 DEFAULTS, HOSTS, RESOLVERS, ROLES = "defaults", "hosts", "resolvers", "roles"
 _SCOPES = {HOST: HOSTS, RESOLVER: RESOLVERS}
 
 
 def _statuses(value: Any) -> Any:
-    """Statuses one by one or as a range: [408, 429, "500-599"]."""
+    """Single statuses and ranges: [408, 429, "500-599"]."""
     if not isinstance(value, list | tuple | set | frozenset):
         raise ValueError("expected a list of statuses such as [429, 500-599]")
     found: set[int] = set()
@@ -30,18 +41,18 @@ def _statuses(value: Any) -> Any:
     return frozenset(found)
 
 
-def _are_statuses(value: frozenset[int]) -> frozenset[int]:
+def _require_statuses(value: frozenset[int]) -> frozenset[int]:
     if any(not 100 <= status <= 599 for status in value):
         raise ValueError("a status is between 100 and 599")
     return value
 
 
-Statuses = Annotated[frozenset[int], BeforeValidator(_statuses), AfterValidator(_are_statuses)]
+Statuses = Annotated[frozenset[int], BeforeValidator(_statuses), AfterValidator(_require_statuses)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
 class Rolling(Strict):
-    """Opens on so many failures within a window, successes between them or not."""
+    """Opens on a number of failures within a window, whatever succeeds in between."""
 
     enabled: bool = False
     window_s: Seconds = 30
@@ -50,7 +61,7 @@ class Rolling(Strict):
 
 
 class Classify(Strict):
-    """What an answer's status says. 2xx is a success; neutral or in neither list, it says nothing."""
+    """What a status counts as. 2xx is a success; a status in neither list is neutral."""
 
     failure_statuses: Statuses = frozenset({408, 429, *range(500, 600)})
     neutral_statuses: Statuses = frozenset()
@@ -71,23 +82,43 @@ class BreakerPolicy(Strict):
     classify: Classify = Classify()
 
     @model_validator(mode="after")
-    def _waits_fit(self) -> BreakerPolicy:
+    def _require_waits_that_fit(self) -> BreakerPolicy:
         if self.reset_timeout_s > self.max_reset_timeout_s:
             raise ValueError("reset_timeout_s must be at most max_reset_timeout_s")
         return self
 
     def replace(self, **fields: Any) -> BreakerPolicy:
-        """The same with other values, checked like any."""
+        """A copy with other values, which are validated."""
         return validate(BreakerPolicy, merge(self.model_dump(), fields))
 
 
-class BreakerPolicies:
-    """All policies. `tree` has the blocks `defaults`, `hosts` and `resolvers`, each with `roles` within."""
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How a resolver's calls are limited elsewhere, which its breaker policy has to fit."""
 
-    def __init__(self, tree: Tree | None = None) -> None:
-        self.tree: Tree = _small_hosts(tree or {})
-        self._made: dict[tuple[str, BreakerRole], BreakerPolicy] = {}
-        require_usable(self.tree)
+    timeout: timedelta
+    max_attempts: int
+
+
+class BreakerPolicies:
+    """All policies. `tree` has the blocks `defaults`, `hosts` and `resolvers`, each with `roles` within.
+
+    `overrides` are fields changed at run time, by breaker or under `defaults`; they win over the block they
+    change, roles included. `limits` are the call limits by resolver: a breaker opens before its resolver's
+    attempts are used up.
+    """
+
+    def __init__(
+        self,
+        tree: Tree | None = None,
+        overrides: Overrides | None = None,
+        limits: Mapping[str, CallLimits] | None = None,
+    ) -> None:
+        self.tree: Tree = with_lowercase_hosts(tree or {})
+        self._overrides = dict(overrides or {})
+        self._limits = dict(limits or {})
+        self._cache: dict[tuple[str, BreakerRole], BreakerPolicy] = {}
+        self._require_valid()
 
     def for_resolver(self, name: str, role: BreakerRole = BreakerRole.ERASE) -> BreakerPolicy:
         return self.named(resolver_name(name), role)
@@ -97,59 +128,119 @@ class BreakerPolicies:
 
     def named(self, service_name: str, role: BreakerRole = BreakerRole.ERASE) -> BreakerPolicy:
         """The policy of the breaker `resolver:crm` or `host:api.example`."""
-        made = self._made.get((service_name, role))
-        if made is None:
-            scope, key = split_name(service_name)
-            made = validate(BreakerPolicy, _layered(self.tree, _SCOPES[scope], key, role))
-            self._made[service_name, role] = made
-        return made
+        policy = self._cache.get((service_name, role))
+        if policy is None:
+            policy = self._cache[service_name, role] = self._in_time(canonical_name(service_name), role)
+        return policy
 
-    def replace(self, overrides: Mapping[str, Mapping[str, Any]]) -> BreakerPolicies:
-        """The same with changed fields by scope: `defaults`, `resolver:crm`, `host:api.example`.
+    def opens_at(self, service_name: str) -> int | None:
+        """How many failures in a row open it; None where that depends on what the call is for."""
+        limits = {self.named(service_name, role).fail_max for role in BreakerRole}
+        return limits.pop() if len(limits) == 1 else None
 
-        Breakers keep their state: only what they do next goes by the new policy.
+    def replace(
+        self, overrides: Overrides, limits: Mapping[str, CallLimits] | None = None
+    ) -> BreakerPolicies:
+        """A copy with more fields overridden: under `defaults`, `resolver:crm` or `host:api.example`.
+
+        Breakers keep their state: only what they do next follows the new policy.
         """
-        tree: Tree = self.tree
-        for name, fields in overrides.items():
-            tree = merge(tree, {DEFAULTS: fields} if name == DEFAULTS else _placed(name, fields))
-        return BreakerPolicies(tree)
+        changed = {
+            name if name == DEFAULTS else canonical_name(name): each for name, each in overrides.items()
+        }
+        return BreakerPolicies(self.tree, merge(self._overrides, changed), limits or self._limits)
 
-    def require_longer_than(self, timeouts: Mapping[str, timedelta]) -> None:
-        """Refuse a stuck timeout within which a call and its read-back could still be under way."""
+    def require_fit(self, resolver: str | None = None) -> None:
+        """Refuse a trial that would count as lost during its call, and a breaker that opens too late.
+
+        With little to do, one entry makes all the calls: it must not be abandoned before the breaker opens.
+        """
+        stuck, late = list[Problem](), list[Problem]()
+        for name in self._limits if resolver is None else self._limits.keys() & {resolver}:
+            shortest, attempts = (
+                2 * self._limits[name].timeout.total_seconds(),
+                self._limits[name].max_attempts,
+            )
+            policies = [self.configured(resolver_name(name), role) for role in BreakerRole]
+            if any(each.stuck_timeout_s < shortest for each in policies):
+                stuck.append(Problem(f"{RESOLVERS}.{name}.stuck_timeout_s", f"must be over {shortest:g}"))
+            if 1 < attempts <= policies[0].fail_max:
+                late.append(Problem(f"{RESOLVERS}.{name}.fail_max", f"must be under its {attempts} attempts"))
+        if stuck:
+            message = "A trial call would count as lost while it is in progress."
+            raise ConfigurationError(message, problems=stuck)
+        if late:
+            message = "A vendor that is down would have calls abandoned before its breaker opens."
+            raise ConfigurationError(message, problems=late)
+
+    def _in_time(self, service_name: str, role: BreakerRole) -> BreakerPolicy:
+        """The policy, with a lower `fail_max` if attempts were limited further at run time."""
+        policy, limits = self.configured(service_name, role), self._limits.get(split_name(service_name)[1])
+        if limits is None or not service_name.startswith(f"{RESOLVER}:"):
+            return policy
+        late = 1 < limits.max_attempts <= policy.fail_max
+        return policy.replace(fail_max=limits.max_attempts - 1) if late else policy
+
+    def configured(self, service_name: str, role: BreakerRole) -> BreakerPolicy:
+        """The policy without regard to call limits."""
+        return validate(BreakerPolicy, self._layered(canonical_name(service_name), role))
+
+    def _layered(self, service_name: str, role: BreakerRole | None) -> dict[str, Any]:
+        """The fields of one breaker: each block, then what the block says for the role."""
+        scope, key = split_name(service_name)
+        merged: dict[str, Any] = {}
+        for block in (
+            self.tree.get(DEFAULTS),
+            self._overrides.get(DEFAULTS),
+            (self.tree.get(_SCOPES[scope]) or {}).get(key),
+            self._overrides.get(service_name),
+        ):
+            for layer in (_fields(block), _of_role(block, role)):
+                merged = merge(merged, layer)
+        return merged
+
+    def _require_valid(self) -> None:
+        """Refuse policies that are impossible, with all problems by dotted key."""
+        blocks: dict[str, tuple[str, Block]] = {DEFAULTS: (DEFAULTS, self.tree.get(DEFAULTS) or {})}
+        for scope, name_of in ((HOSTS, host_name), (RESOLVERS, resolver_name)):
+            for key, block in (self.tree.get(scope) or {}).items():
+                blocks[f"{scope}.{key}"] = name_of(key), block or {}
+        for name, block in self._overrides.items():
+            scope, key = split_name(name)
+            where = DEFAULTS if name == DEFAULTS else f"{_SCOPES[scope]}.{key}"
+            _, below = blocks.get(where, (name, {}))
+            blocks[where] = name, merge(below, block)
         problems = [
-            Problem(f"{RESOLVERS}.{name}.stuck_timeout_s", f"must be over {2 * timeout.total_seconds():g}")
-            for name, timeout in timeouts.items()
-            for role in BreakerRole
-            if self.for_resolver(name, role).stuck_timeout_s < 2 * timeout.total_seconds()
+            problem
+            for where, (service_name, block) in blocks.items()
+            for role in (None, *BreakerRole)
+            for problem in self._problems(where, service_name, block, role)
         ]
         if problems:
-            said = "A trial call would count as lost while it is under way."
-            raise ConfigurationError(said, problems=list(dict.fromkeys(problems)))
+            raise ConfigurationError("The breaker policies are invalid.", problems=_distinct(problems))
+
+    def _problems(
+        self, where: str, service_name: str, block: Block, role: BreakerRole | None
+    ) -> list[Problem]:
+        """What is wrong with the block's own fields, and whether they fit those of the levels below."""
+        own = _fields(block) if role is None else _of_role(block, role)
+        where = f"{where}.{ROLES}.{role.value}" if role and own else where
+        beside = () if role else (ROLES,)
+        wrong = [each for each in _invalid(own, beside) if each.where]
+        wrong += [each for each in _invalid(self._layered(service_name, role)) if not each.where]
+        return [Problem(f"{where}.{each.where}".rstrip("."), each.message) for each in wrong]
 
 
-def _small_hosts(tree: Tree) -> Tree:
-    """Hosts are told apart without regard to case."""
-    hosts = tree.get(HOSTS) or {}
-    return {**tree, HOSTS: {str(name).lower(): block for name, block in hosts.items()}} if hosts else tree
-
-
-def _placed(service_name: str, fields: Mapping[str, Any]) -> Tree:
-    scope, key = split_name(service_name)
-    return {_SCOPES[scope]: {key: fields}}
-
-
-def _layered(tree: Tree, scope: str, key: str, role: BreakerRole) -> dict[str, Any]:
-    """Defaults, then the host's or resolver's own, then what each of the two says for the role."""
-    blocks = [tree.get(DEFAULTS) or {}, (tree.get(scope) or {}).get(key) or {}]
-    layers = [*blocks, *((block.get(ROLES) or {}).get(role.value) or {} for block in blocks)]
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        merged = merge(merged, {name: value for name, value in layer.items() if name != ROLES})
-    return merged
+def with_lowercase_hosts(tree: Tree) -> Tree:
+    """Host names are case-insensitive: blocks of one host in different case are merged."""
+    hosts: dict[str, Any] = {}
+    for name, block in (tree.get(HOSTS) or {}).items():
+        hosts = merge(hosts, {str(name).lower(): block or {}})
+    return {**tree, HOSTS: hosts} if hosts else tree
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, key by key; where they differ, what is above."""
+    """Both mappings, key by key; where they differ, the value from `above`."""
     merged = dict(below)
     for name, value in above.items():
         under = merged.get(name)
@@ -159,35 +250,21 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def require_usable(tree: Tree) -> None:
-    """Refuse a tree with a policy that can't be, with all its problems by dotted key."""
-    problems: list[Problem] = []
-    blocks = {DEFAULTS: tree.get(DEFAULTS) or {}} | {
-        f"{scope}.{name}": block or {}
-        for scope in (HOSTS, RESOLVERS)
-        for name, block in (tree.get(scope) or {}).items()
-    }
-    for where, block in blocks.items():
-        scope, _, name = where.partition(".")
-        roles = [None, *(role for role in BreakerRole if role.value in (block.get(ROLES) or {}))]
-        for role in roles:
-            problems += _problems(tree, where, scope, name, role)
-    if problems:
-        raise ConfigurationError("The breakers' policies are wrong.", problems=list(dict.fromkeys(problems)))
-
-
-def _problems(tree: Tree, where: str, scope: str, name: str, role: BreakerRole | None) -> list[Problem]:
-    block = (tree.get(DEFAULTS) if scope == DEFAULTS else (tree.get(scope) or {}).get(name)) or {}
-    if role is None:
-        own = {key: value for key, value in block.items() if key != ROLES}
-        base = (tree.get(DEFAULTS) or {}) if scope != DEFAULTS else {}
-        layered = merge({key: value for key, value in base.items() if key != ROLES}, own)
-    else:
-        own, where = block[ROLES][role.value] or {}, f"{where}.{ROLES}.{role.value}"
-        layered = _layered(tree, HOSTS if scope == DEFAULTS else scope, name, role)
+def _invalid(fields: Block, beside: tuple[str, ...] = ()) -> Sequence[Problem]:
     try:
-        validate(BreakerPolicy, own, beside=() if role else (ROLES,))
-        validate(BreakerPolicy, layered)
+        validate(BreakerPolicy, fields, beside=beside)
     except ConfigurationError as error:
-        return [Problem(f"{where}.{each.where}".rstrip("."), each.message) for each in error.problems]
-    return []
+        return error.problems
+    return ()
+
+
+def _fields(block: Block | None) -> dict[str, Any]:
+    return {name: value for name, value in (block or {}).items() if name != ROLES}
+
+
+def _of_role(block: Block | None, role: BreakerRole | None) -> Block:
+    return (((block or {}).get(ROLES) or {}).get(role.value) if role else None) or {}
+
+
+def _distinct(problems: list[Problem]) -> list[Problem]:
+    return list(dict.fromkeys(problems))

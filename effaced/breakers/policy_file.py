@@ -1,8 +1,8 @@
-"""Reading breakers.yaml. The file, then the environment, then the command line: the later one wins."""
+"""Reads breakers.yaml. The environment wins over the file, the command line over both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from effaced.breakers.policy import (
     ROLES,
     BreakerPolicies,
     BreakerPolicy,
+    CallLimits,
     merge,
+    with_lowercase_hosts,
 )
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.core.strict import suggest
@@ -28,26 +30,43 @@ ENVIRONMENT = "EFFACED_BREAKER_OVERRIDES"
 
 
 def load_policies(
-    path: Path | str | None = None, environment: str = "", overrides: Sequence[str] = ()
+    path: Path | str | None = None,
+    environment: str = "",
+    overrides: Sequence[str] = (),
+    limits: Mapping[str, CallLimits] | None = None,
 ) -> BreakerPolicies:
-    """The policies of a file (or the built-in ones), changed by `defaults.fail_max=3, resolvers.crm...`."""
+    """The policies of a file (or the built-in ones), changed by `defaults.fail_max=3, resolvers.crm...`.
+
+    `limits` are the resolvers' own, which the policies have to fit.
+    """
     file = read_yaml(Path(path)) if path is not None else None
-    tree: dict[str, Any] = _checked(file) if file is not None else {}
+    tree = with_lowercase_hosts(_checked(file)) if file is not None else {}
     for source, given in ((ENVIRONMENT, environment.split(",")), ("", overrides)):
         for each in given:
             if each.strip():
                 tree = merge(tree, _override(each.strip(), source))
     try:
-        return BreakerPolicies(tree)
+        policies = BreakerPolicies(tree)
     except ConfigurationError as error:
         if file is None:
             raise
-        problems = [file.problem(_place(each.where, tree), each.message) for each in error.problems]
-    raise ConfigurationError(f"{file.path} can't be used.", problems=problems)
+        problems = [file.problem(_place(each.where, file.data), each.message) for each in error.problems]
+        raise ConfigurationError(f"{file.path} can't be used.", problems=problems) from None
+    policies = policies.replace({}, limits)
+    policies.require_fit()
+    return policies
+
+
+def parse_fields(texts: Sequence[str]) -> dict[str, Any]:
+    """Fields of a policy given as `fail_max=3`, `rolling.enabled=true`."""
+    fields: dict[str, Any] = {}
+    for text in texts:
+        fields = merge(fields, _override(f"{DEFAULTS}.{text}", "")[DEFAULTS])
+    return fields
 
 
 def _checked(file: YamlFile) -> dict[str, Any]:
-    """The file's shape: which blocks there are, and that each is a mapping. Values are checked later."""
+    """The file's blocks, each of which must be a mapping. Values are validated later."""
     data, problems = file.data, list[Problem]()
     if not isinstance(data, dict):
         problems.append(file.problem((), f"expected the keys `version: 1` and `{DEFAULTS}:`"))
@@ -56,7 +75,7 @@ def _checked(file: YamlFile) -> dict[str, Any]:
         if key not in _TOP:
             problems.append(file.problem((str(key),), f"unknown key{suggest(str(key), _TOP)}"))
     if data.get("version") != 1 or data["version"] is True:
-        problems.append(file.problem(("version",), "expected 1, the only version there is"))
+        problems.append(file.problem(("version",), "must be 1, the only known version"))
     tree = {str(key): value for key, value in data.items() if key in _TOP[1:] and value is not None}
     problems += [file.problem(place, message) for place, message in _misshapen(tree)]
     if problems:
@@ -112,7 +131,8 @@ def _override(text: str, source: str) -> dict[str, Any]:
     block: Any = _scalar(value.strip(), where)
     for part in reversed(path):
         block = {part: block}
-    return {scope: block} if scope == DEFAULTS else {scope: {".".join(parts[:size]): block}}
+    key = ".".join(parts[:size])
+    return {scope: block} if scope == DEFAULTS else {scope: {key.lower() if scope == HOSTS else key: block}}
 
 
 def _is_key(path: list[str]) -> bool:
@@ -133,7 +153,7 @@ def _keys(model: type[BaseModel]) -> list[str]:
 
 
 def _scalar(text: str, where: str) -> Any:
-    """A number, a word or, with spaces for commas, a list: `[429 500-599]`."""
+    """A number, a word, or a list with spaces between its items: `[429 500-599]`."""
     if text.startswith("[") and text.endswith("]"):
         return text[1:-1].replace(",", " ").split()
     try:
@@ -150,9 +170,10 @@ def _wrong(where: str, message: str) -> ConfigurationError:
 
 
 def _place(where: str, tree: dict[str, Any]) -> Place:
-    """The place a dotted key points at; hosts have dots in their names."""
+    """The place in the file of a dotted key. Host names contain dots, and may be in another case there."""
     scope, _, rest = where.partition(".")
-    for name in tree.get(scope, {}) if scope in (HOSTS, RESOLVERS) else ():
-        if rest == name or rest.startswith(f"{name}."):
+    for name in map(str, tree.get(scope) or {}) if scope in (HOSTS, RESOLVERS) else ():
+        key = name.lower() if scope == HOSTS else name
+        if rest == key or rest.startswith(f"{key}."):
             return (scope, name, *(part for part in rest[len(name) + 1 :].split(".") if part))
     return tuple(part for part in where.split(".") if part)

@@ -1,46 +1,152 @@
-"""All breakers as callers see them: may I call now, what came of it, and what do people do about it.
+"""The breakers of a process: may I call now, what came of it, and what do people do about it.
 
-A flush asks once with `admit` and tells once with `settle`; a single call asks with `allow` and tells with
-`on_success`, `on_failure` or `on_neutral`. Nothing is written while a breaker is closed and all goes well.
+A flush asks once with `admit` and reports once with `settle`; a single call asks with `allow` and reports
+with `on_success`, `on_failure` or `on_neutral`. Nothing is written while calls succeed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from copy import copy
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy.orm import Session
 
+from effaced.audit.notes import NoteRef
 from effaced.breakers import admission as rules
+from effaced.breakers import machine, operations
 from effaced.breakers.admission import Hold, Verdict
-from effaced.breakers.change import Change, Rows, stamp
-from effaced.breakers.ground import Admission, Permit, names_of
-from effaced.breakers.looks import STORE_AGAIN, Look, Looking
-from effaced.breakers.manual import Steering
+from effaced.breakers.listeners import BreakerListener, Notifier
 from effaced.breakers.model import (
+    RESTRICTION,
     BreakerOpenError,
     BreakerRole,
     BreakerState,
     CircuitBreakerStateData,
     StoreUnavailable,
     Transition,
+    host_name,
+    resolver_name,
 )
-from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, classify
+from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, kind_of
+from effaced.breakers.policies_in_force import PoliciesInForce
+from effaced.breakers.policy import BreakerPolicies, BreakerPolicy, CallLimits, Overrides
+from effaced.breakers.repository import CircuitBreakerStateRepository
+from effaced.breakers.stores.base import BreakerStore, new_row
 from effaced.core import clock
 from effaced.core.log import get_logger
 from effaced.model import FailureKind
 
-__all__ = ["Admission", "BreakerRegistry", "Look", "Outcome", "Permit"]
-
 _log = get_logger(__name__)
 STORE_UNAVAILABLE = "store_unavailable"
+STORE_RETRY = timedelta(seconds=5)
 _ONE_SUCCESS = (SUCCESS,)
-_MOST_DOORS = 4_096
+_MOST_CACHED = 4_096
 
 
-class BreakerRegistry(Looking, Steering):
-    """One per process. `overrides` gives changed policy fields by breaker, and is asked every few seconds."""
+class Admission(NamedTuple):
+    """How many calls may be made now. If none, `reason`, `service_name` and `blocked_until` say why."""
+
+    granted: int
+    role: BreakerRole
+    trial: bool = False
+    blocked_until: datetime | None = None
+    reason: str = ""
+    service_name: str = ""
+    holds: tuple[Hold, ...] = ()
+    revision: int | None = None
+    """The store's revision at which all breakers were healthy, if the store has revisions."""
+    healthy: bool = False
+    """Whether all breakers were closed and without failures."""
+
+
+Permit = Admission
+
+
+@dataclass(frozen=True, slots=True)
+class KnownState:
+    """The state as this process last knew it. `blocked_until` is None if a call may be made."""
+
+    state: BreakerState
+    blocked_until: datetime | None = None
+    reason: str = ""
+
+
+class BreakerRegistry:
+    """One per process. `overrides` returns policy fields changed at run time, `limits` the call limits.
+
+    Both are asked every few seconds.
+    """
+
+    def __init__(
+        self,
+        store: BreakerStore,
+        policies: BreakerPolicies | None = None,
+        listeners: Sequence[BreakerListener] = (),
+        on_transition: Callable[[Transition], None] | None = None,
+        overrides: Callable[[], Overrides] | None = None,
+        *,
+        limits: Callable[[], Mapping[str, CallLimits]] | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.store = store
+        self._policies = PoliciesInForce(policies or BreakerPolicies(), overrides, limits)
+        self._notifier = Notifier(listeners, on_transition)
+        self._jitter = jitter
+        self._cached: dict[tuple[str | None, str | None, BreakerRole, int], Admission] = {}
+        self._known: dict[str, CircuitBreakerStateData] = {}
+
+    @property
+    def repository(self) -> CircuitBreakerStateRepository:
+        """The same breakers by the verbs of CircuitBreakerStateRepository."""
+        return CircuitBreakerStateRepository(
+            self.store, policy=self.policy, on_transitions=self._notifier.transitions
+        )
+
+    def within(self, session: Session) -> Self:
+        """The same registry in the caller's transaction, as far as the store can."""
+        other = copy(self)
+        other.store = self.store.within(session)
+        return other
+
+    # --- policies ---
+
+    def policy(self, service_name: str, role: BreakerRole = BreakerRole.ERASE) -> BreakerPolicy:
+        """The policy in force."""
+        return self._policies.named(service_name, role)
+
+    def update_host_policy(self, host: str, **fields: Any) -> BreakerPolicy:
+        """Change a host's policy in this process. Its breaker keeps its state."""
+        return self._policies.update(host_name(host), fields)
+
+    def update_policy(self, service_name: str, **fields: Any) -> BreakerPolicy:
+        return self._policies.update(service_name, fields)
+
+    def refresh_policies(self) -> None:
+        """Read what was changed at run time again, before the next call."""
+        self._policies.refresh_soon()
+
+    def classify(
+        self,
+        resolver: str | None,
+        host: str | None,
+        role: BreakerRole,
+        status: int | None,
+        failure: FailureKind | None,
+        retry_after: timedelta | None = None,
+    ) -> Outcome:
+        """What a result says about the host and about the resolver, each by its own policy."""
+        if status is None and failure is None:
+            return SUCCESS
+        kinds = [kind_of(status, failure, self.policy(name, role)) for name in names_of(resolver, host)]
+        if OutcomeKind.SUCCESS is kinds[0] is kinds[-1]:
+            return SUCCESS
+        return Outcome(kinds[-1], status, retry_after, kinds[0] if kinds[0] is not kinds[-1] else None)
 
     # --- one call ---
 
@@ -50,7 +156,7 @@ class BreakerRegistry(Looking, Steering):
         resolver: str | None = None,
         role: BreakerRole = BreakerRole.ERASE,
     ) -> Permit:
-        """Let one call in, or raise BreakerOpenError. Each permit wants one of the three below."""
+        """Admit one call, or raise BreakerOpenError. Report each permit with one of the three below."""
         permit = self.admit(resolver, host, role)
         if permit.granted:
             return permit
@@ -59,7 +165,7 @@ class BreakerRegistry(Looking, Steering):
             permit.service_name,
             reason=permit.reason,
             retry_at=permit.blocked_until,
-            remaining=max(timedelta(0), permit.blocked_until - self.repository.now()),
+            remaining=max(timedelta(0), permit.blocked_until - self.store.now()),
         )
 
     def on_success(self, permit: Permit) -> None:
@@ -72,15 +178,16 @@ class BreakerRegistry(Looking, Steering):
         exception: BaseException | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        """It went wrong. A status that the policy does not count as failure decides nothing."""
-        policy = self.policy(permit.holds[-1].service_name, permit.role)
-        kind = OutcomeKind.FAILURE if status is None else classify(status, FailureKind.UNKNOWN, policy).kind
-        if kind is OutcomeKind.SUCCESS:
-            kind = OutcomeKind.FAILURE
+        """The call failed. A status that a policy does not count as a failure is neutral there."""
+        kinds = [
+            kind_of(status, FailureKind.UNKNOWN, self.policy(hold.service_name, permit.role))
+            for hold in permit.holds
+        ]
         wait = None if retry_after_s is None else timedelta(seconds=retry_after_s)
-        self.settle(permit, (Outcome(kind, status, wait),))
+        self.settle(permit, (Outcome(kinds[-1], status, wait, kinds[0]),))
 
     def on_neutral(self, permit: Permit) -> None:
+        """The result says nothing about the system, such as an answer from a cache."""
         self.settle(permit, (NEUTRAL,))
 
     # --- a flush ---
@@ -92,153 +199,307 @@ class BreakerRegistry(Looking, Steering):
         role: BreakerRole = BreakerRole.ERASE,
         most: int = 1,
     ) -> Admission:
-        """Let up to `most` calls in: one look while closed, one atomic change for trials."""
-        edition = self.repository.edition()
-        if edition is not None and not self._telling.listeners:
-            door = self._doors.get((resolver, host, role, most))
-            if door is not None and door.edition == edition:
-                return door
+        """Admit up to `most` calls: one read while closed, one atomic change for trials."""
+        revision = self.store.revision()
+        if revision is not None and not self._notifier.listeners:
+            cached = self._cached.get((resolver, host, role, most))
+            if cached is not None and cached.revision == revision:
+                return cached
         names = names_of(resolver, host)
         try:
             rows = self._load(names)
-            if all(map(_quiet, rows)):
-                return self._open_door(resolver, host, role, most, edition, rows)
-            verdict = rules.admit(rows, self._policies_of(names, role), role, self.repository.now(), most)
+            if all(map(_unrestricted, rows)):
+                return self._admit_all(resolver, host, role, most, revision, rows)
+            rows = self._restart_waits(rows)
+            policies = [self.policy(name, role) for name in names]
+            verdict = rules.admit(rows, policies, role, self.store.now(), most)
             if verdict.trial:
-                verdict = self._start_trials(names, role, most)
+                verdict = operations.start_trials(self.store, names, policies, role, most)
+                self._remember(verdict.rows)
         except StoreUnavailable:
-            until = clock.now() + STORE_AGAIN
+            until = clock.now() + STORE_RETRY
             verdict = Verdict(0, block=rules.Block(names[-1], STORE_UNAVAILABLE, until))
         if verdict.block is not None:
             block = verdict.block
             return Admission(0, role, False, block.until, block.reason, block.service_name)
-        self._telling.transitions(verdict.transitions)
-        self._telling.admitted(names, role, verdict.granted)
+        self._notifier.transitions(verdict.transitions)
+        self._notifier.admitted(names, role, verdict.granted)
         return Admission(verdict.granted, role, verdict.trial, holds=verdict.holds)
 
     def glance(
         self, resolver: str, host: str | None, role: BreakerRole, most: int, session: Session
     ) -> Admission | None:
-        """Let calls in if all is quiet, with one look in the caller's transaction; None if more is needed."""
+        """Admit with one read in the caller's transaction; None if any breaker restricts calls."""
         try:
             rows = self.within(session)._load(names_of(resolver, host))
         except StoreUnavailable:
             return None
-        if not all(map(_quiet, rows)):
+        if not all(map(_unrestricted, rows)):
             return None
-        return self._open_door(resolver, host, role, most, None, rows)
+        return self._admit_all(resolver, host, role, most, None, rows)
 
-    def _open_door(
+    def _admit_all(
         self,
         resolver: str | None,
         host: str | None,
         role: BreakerRole,
         most: int,
-        edition: int | None,
+        revision: int | None,
         rows: Sequence[CircuitBreakerStateData],
     ) -> Admission:
-        """Nothing stands in the way. As long as the store's edition holds, nothing will."""
+        """No breaker restricts calls. While the store's revision stays, the answer stays."""
         holds = tuple([Hold(row.service_name, row.generation) for row in rows])
-        calm = all(map(_calm, rows))
-        admission = Admission(most, role, holds=holds, edition=edition if calm else None, calm=calm)
-        if calm and edition is not None:
-            if len(self._doors) >= _MOST_DOORS:
-                self._doors.clear()
-            self._doors[resolver, host, role, most] = admission
-        if self._telling.listeners:
-            self._telling.admitted([hold.service_name for hold in holds], role, most)
+        healthy = all(map(_healthy, rows))
+        admission = Admission(
+            most, role, holds=holds, revision=revision if healthy else None, healthy=healthy
+        )
+        if healthy and revision is not None:
+            if len(self._cached) >= _MOST_CACHED:
+                self._cached.clear()
+            self._cached[resolver, host, role, most] = admission
+        if self._notifier.listeners:
+            self._notifier.admitted([hold.service_name for hold in holds], role, most)
         return admission
 
     def settle(
         self, admission: Admission, outcomes: Sequence[Outcome], unused: int = 0, *, trusting: bool = False
     ) -> tuple[Transition, ...]:
-        """Tell what came of admitted calls, and how many were not made. One atomic change, or none.
+        """Report the outcomes of admitted calls, and how many were not made. One atomic change, or none.
 
-        May be told in parts. Returns the transitions that this has made. `trusting`: where nothing was the
-        matter when they were let in and all went well, nobody is asked again; failures that others have had
-        meanwhile are met by the next admission.
+        May be reported in parts. Returns the transitions that this made. `trusting`: if all breakers were
+        healthy at admission and no call failed, nothing is read again; failures that other processes had
+        meanwhile are seen by the next admission.
         """
-        if trusting and admission.calm and _all_well(outcomes):
-            self._telling.outcomes([hold.service_name for hold in admission.holds], admission.role, outcomes)
+        if trusting and admission.healthy and _none_failed(outcomes):
+            self._notifier.outcomes([hold.service_name for hold in admission.holds], admission.role, outcomes)
             return ()
-        calm = admission.edition is not None and not self._telling.listeners and _all_well(outcomes)
-        if calm and admission.edition == self.repository.edition():
+        known = admission.revision is not None and not self._notifier.listeners and _none_failed(outcomes)
+        if known and admission.revision == self.store.revision():
             return ()
         names = [hold.service_name for hold in admission.holds]
         if not names or not (outcomes or unused):
             return ()
+        made: tuple[Transition, ...] = ()
         try:
-            made = (
-                ()
-                if self._all_is_well(names, admission, outcomes)
-                else self._record(names, admission, outcomes, unused)
-            )
+            if not self._nothing_to_write(names, admission, outcomes):
+                made = self._record(names, admission, outcomes, unused)
         except StoreUnavailable as error:
             _log.warning("breaker_outcomes_not_counted", breakers=names, error=error.error)
-            made = ()
-            self._free(names, admission, len(outcomes) + unused)
-        self._telling.outcomes(names, admission.role, outcomes)
-        self._telling.transitions(made)
+            self._free_slots(names, admission, len(outcomes) + unused)
+        self._notifier.outcomes(names, admission.role, outcomes)
+        self._notifier.transitions(made)
         return made
 
-    def _free(self, names: Sequence[str], admission: Admission, ended: int) -> None:
-        """What trials came to could not be counted; others may take their place all the same."""
+    def _free_slots(self, names: Sequence[str], admission: Admission, ended: int) -> None:
+        """The outcomes of trials could not be counted, but the next trials may start."""
         if any(hold.slots for hold in admission.holds):
             with suppress(StoreUnavailable):
                 self._record(names, admission, (), ended)
 
-    def _all_is_well(self, names: Sequence[str], admission: Admission, outcomes: Sequence[Outcome]) -> bool:
-        """Whether nothing has to be written, as nearly always."""
-        if any(hold.slots for hold in admission.holds) or not _all_well(outcomes):
+    def _nothing_to_write(
+        self, names: Sequence[str], admission: Admission, outcomes: Sequence[Outcome]
+    ) -> bool:
+        """The usual case: no trial, no failure, and all breakers are still healthy."""
+        if any(hold.slots for hold in admission.holds) or not _none_failed(outcomes):
             return False
-        return all(map(_calm, self._load(names)))
+        return all(map(_healthy, self._load(names)))
 
     def _record(
         self, names: Sequence[str], admission: Admission, outcomes: Sequence[Outcome], unused: int
     ) -> tuple[Transition, ...]:
-        policies = self._policies_of(names, admission.role)
-
-        def recorded(rows: Rows) -> Change[tuple[Sequence[CircuitBreakerStateData], tuple[Transition, ...]]]:
-            now, chance = self.repository.now(), self._chance()
-            after, made = [], list[Transition]()
-            for hold, policy in zip(admission.holds, policies, strict=True):
-                row = rows[hold.service_name]
-                new, moves = rules.record(row, policy, hold, outcomes, now, unused=unused, chance=chance)
-                after.append(stamp(row, new, now) if new != row else row)
-                made += moves
-            return Change(after, (after, tuple(made)), made)
-
+        policies = [self.policy(name, admission.role) for name in names]
+        results = operations.Results(admission.holds, policies, outcomes, unused, self._jitter())
         if not any(hold.slots for hold in admission.holds):
             before = {row.service_name: row for row in self._load(names)}
-            if all(row == before[row.service_name] for row in recorded(before).rows):
-                return ()  # it comes too late, or under a pin
-        after, made = self.repository.change(names, recorded)
-        self._note(after)
+            after = results.applied(before, self.store.now()).rows
+            if all(row == before[row.service_name] for row in after):
+                return ()  # too late, or under a pin
+        rows, made = operations.record_results(self.store, results)
+        self._remember(rows)
         return made
 
-    def _start_trials(self, names: Sequence[str], role: BreakerRole, most: int) -> Verdict:
-        policies = self._policies_of(names, role)
+    # --- reading ---
 
-        def started(rows: Rows) -> Change[Verdict]:
-            now = self.repository.now()
-            verdict = rules.admit([rows[name] for name in names], policies, role, now, most)
-            after = [stamp(rows[row.service_name], row, now) for row in verdict.rows]
-            return Change(after, verdict, verdict.transitions)
+    def blocked(
+        self, pairs: Iterable[tuple[str, str | None]], role: BreakerRole | None = None
+    ) -> dict[str, datetime]:
+        """Which of these resolvers, given with their hosts, must not be called, and until when: one read.
 
-        verdict = self.repository.change(names, started)
-        self._note(verdict.rows)
-        return verdict
+        With a role, also those whose half-open budget for it is used up.
+        """
+        pairs = list(pairs)
+        wanted = sorted({name for resolver, host in pairs for name in names_of(resolver, host)})
+        if not wanted:
+            return {}
+        try:
+            rows = self._restart_waits(self._load(wanted))
+        except StoreUnavailable:
+            return {resolver: clock.now() + STORE_RETRY for resolver, _ in pairs}
+        found = {row.service_name: row for row in rows}
+        now, answer = self.store.now(), {}
+        for resolver, host in pairs:
+            names = names_of(resolver, host)
+            block = rules.blocked([found[name] for name in names], now)
+            if block is not None:
+                answer[resolver] = block.until
+            elif role is not None and not all(
+                rules.has_room(found[name], self.policy(name, role), role, now) for name in names
+            ):
+                answer[resolver] = now + rules.BUDGET_RETRY
+        return answer
+
+    def retry_at(self, resolver: str | None, host: str | None = None) -> datetime | None:
+        """When a call may be tried; None if now."""
+        rows = self._restart_waits(self._load(names_of(resolver, host)))
+        block = rules.blocked(rows, self.store.now())
+        return block.until if block else None
+
+    def current_state(self, host: str | None = None, resolver: str | None = None) -> BreakerState:
+        """The more restrictive state of the two, pins included."""
+        return _known_state(self._load(names_of(resolver, host)), None, self.store.now()).state
+
+    def cooldown_remaining_ms(self, host: str | None = None, resolver: str | None = None) -> int | None:
+        """How long a vendor still asks not to be called; None if it does not."""
+        now = self.store.now()
+        rows = self._restart_waits(self._load(names_of(resolver, host)))
+        ends = [row.cooldown_until for row in rows if row.cooldown_until is not None and row.is_cooling(now)]
+        return int((max(ends) - now).total_seconds() * 1000) if ends else None
+
+    def last_known(self, resolver: str | None, host: str | None = None) -> KnownState:
+        """What this process last knew, without a read."""
+        now, rows = self.store.now(), self._last(names_of(resolver, host))
+        return _known_state(rows, rules.blocked(rows, now), now)
+
+    def recheck(self, admission: Admission) -> KnownState:
+        """What this process knows about calls admitted earlier: a breaker that opened since denies them."""
+        now, rows = self.store.now(), self._last([hold.service_name for hold in admission.holds])
+        block = rules.blocked(rows, now)
+        for hold, row in zip(admission.holds, rows, strict=True):
+            moved = hold.generation is not None and row.generation > hold.generation
+            if block is None and moved and rules.effective_state(row, now) is not BreakerState.CLOSED:
+                block = rules.Block(row.service_name, rules.BUDGET, now + rules.BUDGET_RETRY)
+        return _known_state(rows, block, now)
+
+    def _load(self, names: Collection[str]) -> list[CircuitBreakerStateData]:
+        found = self.store.load(names)
+        self._known.update(found)
+        return [found.get(name) or new_row(name) for name in names]
+
+    def _last(self, names: Sequence[str]) -> list[CircuitBreakerStateData]:
+        return [self._known.get(name) or new_row(name) for name in names]
+
+    def _remember(self, rows: Iterable[CircuitBreakerStateData]) -> None:
+        self._known.update((row.service_name, row) for row in rows)
+
+    def _restart_waits(self, rows: list[CircuitBreakerStateData]) -> list[CircuitBreakerStateData]:
+        """The same rows, unless the clock was set back: then their waits keep their length."""
+        now = self.store.now()
+        if all(_unrestricted(row) or machine.after_clock_set_back(row, now) is row for row in rows):
+            return rows
+        names = [row.service_name for row in rows]
+        operations.restart_waits(self.store, names)
+        return self._load(names)
+
+    # --- manual control; `name` is `resolver:crm` or `host:api.example` ---
+
+    def force_open(
+        self,
+        name: str,
+        *,
+        actor: str,
+        seconds: float | None = None,
+        until: datetime | None = None,
+        note: NoteRef | None = None,
+        session: Session | None = None,
+    ) -> Transition:
+        """Let no call through for a while. With a session: in its transaction, announced after its commit."""
+        return self._pin(BreakerState.OPEN, name, (seconds, until), actor, note, session)
+
+    def force_close(
+        self,
+        name: str,
+        *,
+        actor: str,
+        seconds: float | None = None,
+        until: datetime | None = None,
+        note: NoteRef | None = None,
+        session: Session | None = None,
+    ) -> Transition:
+        """Let every call through for a while, whatever the outcomes."""
+        return self._pin(BreakerState.CLOSED, name, (seconds, until), actor, note, session)
+
+    def unpin(
+        self, name: str, *, actor: str, note: NoteRef | None = None, session: Session | None = None
+    ) -> Transition:
+        """Remove the pin and keep the state. From open, the next call is a trial. Conflict if not pinned."""
+        store = self._store_for(name, session)
+        return self._announce(operations.unpin(store, name, actor=actor, note=note)[1], session)
+
+    def reset(
+        self, name: str, *, actor: str, note: NoteRef | None = None, session: Session | None = None
+    ) -> Transition:
+        """Close it and clear counters, pin and cooldown."""
+        store = self._store_for(name, session)
+        return self._announce(operations.reset(store, name, actor=actor, note=note)[1], session)
+
+    def delete(
+        self, name: str, *, actor: str, note: NoteRef | None = None, session: Session | None = None
+    ) -> Transition | None:
+        """Delete it, in the memory of every process too; None if it does not exist."""
+        deleted = operations.delete(self._store_for(name, session), name, actor=actor, note=note)
+        return self._announce(deleted[1], session) if deleted else None
+
+    def _pin(
+        self,
+        state: BreakerState,
+        name: str,
+        end: tuple[float | None, datetime | None],
+        actor: str,
+        note: NoteRef | None,
+        session: Session | None,
+    ) -> Transition:
+        store, until = self._store_for(name, session), operations.pin_until(self.store.now(), *end)
+        return self._announce(
+            operations.pin(store, name, state, until=until, actor=actor, note=note)[1], session
+        )
+
+    def _store_for(self, name: str, session: Session | None) -> BreakerStore:
+        operations.require_name(name)
+        return self.store if session is None else self.store.within(session)
+
+    def _announce(self, made: Transition, session: Session | None) -> Transition:
+        self._notifier.transitions([made], session)
+        return made
 
 
-def _all_well(outcomes: Sequence[Outcome]) -> bool:
+@lru_cache(maxsize=4_096)
+def names_of(resolver: str | None, host: str | None) -> tuple[str, ...]:
+    """Host first: that is the order of decisions."""
+    names = (*([host_name(host)] if host else ()), *([resolver_name(resolver)] if resolver else ()))
+    if not names:
+        raise ValueError("name a host, a resolver, or both")
+    return names
+
+
+def _none_failed(outcomes: Sequence[Outcome]) -> bool:
     if outcomes is _ONE_SUCCESS:
         return True
-    return all(outcome.kind is not OutcomeKind.FAILURE for outcome in outcomes)
+    for outcome in outcomes:  # noqa: SIM110 (runs at every flush)
+        if outcome is not SUCCESS and outcome.failed:
+            return False
+    return True
 
 
-def _quiet(row: CircuitBreakerStateData) -> bool:
+def _unrestricted(row: CircuitBreakerStateData) -> bool:
     return row.state is BreakerState.CLOSED and row.pinned is None and row.cooldown_until is None
 
 
-def _calm(row: CircuitBreakerStateData) -> bool:
+def _healthy(row: CircuitBreakerStateData) -> bool:
     return row.state is BreakerState.CLOSED and row.failure_count == 0 and not row.slots
+
+
+def _known_state(
+    rows: Sequence[CircuitBreakerStateData], block: rules.Block | None, now: datetime
+) -> KnownState:
+    state = max((rules.effective_state(row, now) for row in rows), key=lambda each: RESTRICTION[each])
+    return KnownState(state, block.until, block.reason) if block else KnownState(state)

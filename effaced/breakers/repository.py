@@ -1,104 +1,113 @@
-"""The store of all breakers, whatever keeps it: every verb once, over one atomic read-modify-write."""
+"""CircuitBreakerStateRepository: breakers by the verbs of a classic store. All rules are elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sqlalchemy.orm import Session
-
-from effaced.breakers import machine
-from effaced.breakers.administration import Administration
+from effaced.breakers import machine, operations
 from effaced.breakers.admission import acquire
-from effaced.breakers.change import Change, Rows
-from effaced.breakers.kept import stepped
+from effaced.breakers.machine import Step
 from effaced.breakers.model import (
+    HOST,
     BreakerRole,
     BreakerState,
     CircuitBreakerCloseAttempt,
     CircuitBreakerOpenAttempt,
     CircuitBreakerStateData,
+    Slot,
     Transition,
 )
 from effaced.breakers.outcomes import SUCCESS, Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicy
+from effaced.breakers.stores.base import BreakerStore, Change, Rows, stamp
+from effaced.core.errors import Conflict, Problem, Refused
 
 _FAILURE = Outcome(OutcomeKind.FAILURE)
+Forced = tuple[bool, str, str]
 
 
-class CircuitBreakerStateRepository(Administration):
-    """Breakers by name. Names are `resolver:crm` and `host:api.example`."""
+def _default_policy(_service_name: str) -> BreakerPolicy:
+    return BreakerPolicy()
 
-    def within(self, session: Session) -> CircuitBreakerStateRepository:
-        """The same, in the caller's transaction as far as the store can."""
-        return self
 
-    # --- looking ---
+def _ignore(_made: Sequence[Transition]) -> None:
+    return
+
+
+class CircuitBreakerStateRepository:
+    """Breakers of any store. `policy` is the policy in force; `on_transitions` hears of every transition.
+
+    A service name is `resolver:crm` or `host:api.example`; the engine asks no others.
+    """
+
+    def __init__(
+        self,
+        store: BreakerStore,
+        *,
+        policy: Callable[[str], BreakerPolicy] = _default_policy,
+        on_transitions: Callable[[Sequence[Transition]], None] = _ignore,
+    ) -> None:
+        self._store = store
+        self._policy = policy
+        self._on_transitions = on_transitions
+
+    # --- reading ---
 
     def get_or_create(self, service_name: str) -> CircuitBreakerStateData:
-        """The breaker, made if it is not there; made once, however many ask."""
-        found = self.load([service_name]).get(service_name)
-        return found or self._change_one(service_name, machine.Step)
+        """The breaker, created if it does not exist; created once, however many callers race."""
+        return (
+            self.get_by_service_name(service_name)
+            or self._change(service_name, lambda row, _: Step(row)).data
+        )
 
     def get_by_service_name(self, service_name: str) -> CircuitBreakerStateData | None:
-        return self.load([service_name]).get(service_name)
+        name = _name(service_name)
+        return self._store.load([name]).get(name)
 
     def get_all_states(self) -> list[CircuitBreakerStateData]:
-        return self.load_all()
+        return self._store.load_all()
 
     def get_open_states(self, limit: int | None = None) -> list[CircuitBreakerStateData]:
         """Those in the state open, the longest open first."""
-        found = [each for each in self.load_all() if each.state is BreakerState.OPEN]
+        if limit is not None and limit < 0:
+            raise Refused("The limit must be at least 0.", problems=[Problem("limit", "must be at least 0")])
         never = datetime.max.replace(tzinfo=UTC)
-        found.sort(key=lambda each: (each.opened_at or never, each.service_name))
+        found = [row for row in self._store.load_all() if row.state is BreakerState.OPEN]
+        found.sort(key=lambda row: (row.opened_at or never, row.service_name))
         return found[:limit]
 
     # --- outcomes ---
 
     def record_failure(self, service_name: str) -> CircuitBreakerStateData:
-        """Count a failure and free a slot. Moves nothing: `record_failure_with_open_check` does."""
-
-        def counted(data: CircuitBreakerStateData) -> machine.Step:
-            now = self.now()
-            data = _freed(data)
-            if data.is_pinned(now):
-                return machine.Step(data)
-            return machine.Step(replace(data, failure_count=data.failure_count + 1, last_failure_at=now))
-
-        return self._change_one(service_name, counted)
+        """Count a failure and free a slot. Changes no state; `record_failure_with_open_check` does."""
+        return self._tally(service_name, OutcomeKind.FAILURE)
 
     def record_success(self, service_name: str) -> CircuitBreakerStateData:
-        """Count a success and free a slot. Moves nothing: `record_success_with_close_check` does."""
-
-        def counted(data: CircuitBreakerStateData) -> machine.Step:
-            data = _freed(data)
-            if data.is_pinned(self.now()):
-                return machine.Step(data)
-            if data.state is BreakerState.HALF_OPEN:
-                return machine.Step(replace(data, success_count=data.success_count + 1))
-            return machine.Step(replace(data, failure_count=0))
-
-        return self._change_one(service_name, counted)
+        """Count a success and free a slot. Changes no state; `record_success_with_close_check` does."""
+        return self._tally(service_name, OutcomeKind.SUCCESS)
 
     def record_success_with_close_check(
         self, service_name: str, success_threshold: int
     ) -> CircuitBreakerCloseAttempt:
         """Count a success; the one that reaches the threshold closes the breaker, and says so."""
-        policy = BreakerPolicy(success_threshold=success_threshold)
-        data, transition = self._count(service_name, policy, SUCCESS)
-        return CircuitBreakerCloseAttempt(data, transition is not None)
+        policy = self._policy(_name(service_name)).replace(success_threshold=success_threshold)
+        row, transition = self._count(service_name, policy, SUCCESS)
+        return CircuitBreakerCloseAttempt(row, transition is not None)
 
     def record_failure_with_open_check(
         self, service_name: str, failure_threshold: int, reset_timeout_seconds: float = 60
     ) -> CircuitBreakerOpenAttempt:
-        """Count a failure; the one that reaches the threshold, or any on trial, opens it, and says so."""
-        policy = BreakerPolicy(
+        """Count a failure; the one that reaches the threshold, or any trial's, opens it, and says so."""
+        in_force = self._policy(_name(service_name))
+        policy = in_force.replace(
             fail_max=failure_threshold,
             reset_timeout_s=reset_timeout_seconds,
-            max_reset_timeout_s=max(900, reset_timeout_seconds),
+            max_reset_timeout_s=max(in_force.max_reset_timeout_s, reset_timeout_seconds),
         )
-        data, transition = self._count(service_name, policy, _FAILURE)
-        return CircuitBreakerOpenAttempt(data, transition is not None)
+        row, transition = self._count(service_name, policy, _FAILURE)
+        return CircuitBreakerOpenAttempt(row, transition is not None)
 
     def try_acquire_half_open_slot(
         self,
@@ -107,32 +116,206 @@ class CircuitBreakerStateRepository(Administration):
         stuck_timeout_seconds: float,
         *,
         role: BreakerRole = BreakerRole.ERASE,
-    ) -> tuple[bool, str, str]:
+    ) -> Forced:
         """Take a trial slot if there is one: (taken, state before, state after)."""
-        policy = BreakerPolicy(trial_calls=limit, stuck_timeout_s=stuck_timeout_seconds)
+        name = _name(service_name)
+        policy = self._policy(name).replace(trial_calls=limit, stuck_timeout_s=stuck_timeout_seconds)
 
-        def acquired(rows: Rows) -> Change[tuple[bool, str, str]]:
-            data, now = rows[service_name], self.now()
-            taken, step = acquire(data, policy, role, now)
-            return stepped(data, step, now, (taken, data.state.value, step.data.state.value))
+        def acquired(rows: Rows) -> Change[tuple[Forced, Transition | None]]:
+            row, now = rows[name], self._store.now()
+            taken, step = acquire(row, policy, role, now)
+            result = (taken, row.state.value, step.data.state.value), step.transition
+            return Change([stamp(row, step.data, now)], result, [step.transition] if step.transition else [])
 
-        return self.change([service_name], acquired)
+        result, transition = self._store.change([name], acquired)
+        self._on_transitions([transition] if transition else [])
+        return result
 
     def reset_half_open_count(self, service_name: str) -> None:
-        self._change_one(service_name, lambda data: machine.Step(replace(data, slots=())))
+        self._change(service_name, lambda row, _: Step(replace(row, slots=())))
 
-    # --- within ---
+    # --- state and manual control ---
+
+    def update_state(
+        self,
+        service_name: str,
+        state: str,
+        failure_count: int | None = None,
+        success_count: int | None = None,
+        opened_at: datetime | None = None,
+        last_failure_at: datetime | None = None,
+        half_open_request_count: int | None = None,
+        reset_half_open_count: bool = False,
+    ) -> bool:
+        """Set what is given, in one write. Open blocks calls for the policy's wait from `opened_at` on."""
+        wanted, name = _state(state), _name(service_name)
+        _require_zone(opened_at=opened_at, last_failure_at=last_failure_at)
+        policy = self._policy(name)
+
+        def updated(row: CircuitBreakerStateData, now: datetime) -> Step:
+            step = machine.assign(row, wanted, now, policy=policy, opened_at=opened_at)
+            row = replace(
+                step.data,
+                failure_count=step.data.failure_count if failure_count is None else failure_count,
+                success_count=step.data.success_count if success_count is None else success_count,
+                last_failure_at=last_failure_at or step.data.last_failure_at,
+            )
+            if half_open_request_count is not None:
+                row = _with_slots(row, half_open_request_count, now)
+            return Step(replace(row, slots=()) if reset_half_open_count else row, step.transition)
+
+        self._change(service_name, updated)
+        return True
+
+    def set_manual_control(
+        self,
+        service_name: str,
+        state: str,
+        controlled_by_id: str | int | None = None,
+        reason: str = "",
+        expires_at: datetime | None = None,
+    ) -> bool:
+        """Pin it, until that moment or until somebody unpins it. `reason` is a code or a note's id."""
+        _require_zone(expires_at=expires_at)
+        self._pin(service_name, _pin_state(state), reason, controlled_by_id, expires_at)
+        return True
+
+    def clear_manual_control(self, service_name: str, preserve_reason: bool = False) -> bool:
+        """Remove the pin. False if there was none."""
+        try:
+            _, made = operations.unpin(
+                self._store, _name(service_name), actor=_actor(None), preserve_reason=preserve_reason
+            )
+        except Conflict:
+            return False
+        self._on_transitions([made])
+        return True
+
+    def reset(self, service_name: str) -> bool:
+        return self.atomic_reset(service_name)[0]
+
+    def delete_state(self, service_name: str) -> bool:
+        """Delete it. False if there was no such breaker."""
+        deleted = operations.delete(self._store, _name(service_name), actor=_actor(None))
+        self._on_transitions([deleted[1]] if deleted else [])
+        return deleted is not None
+
+    def atomic_force_open(
+        self,
+        service_name: str,
+        reason: str = "",
+        controlled_by_id: str | int | None = None,
+        ttl_minutes: float = operations.PIN_MINUTES,
+    ) -> Forced:
+        """Pin it open for this long, created if it does not exist: (done, state before, state after)."""
+        until = self._pin_end(ttl_minutes)
+        return self._pin(service_name, BreakerState.OPEN, reason, controlled_by_id, until)
+
+    def atomic_force_close(
+        self,
+        service_name: str,
+        reason: str = "",
+        controlled_by_id: str | int | None = None,
+        ttl_minutes: float = operations.PIN_MINUTES,
+    ) -> Forced:
+        """Pin it closed for this long: (done, state before, state after)."""
+        until = self._pin_end(ttl_minutes)
+        return self._pin(service_name, BreakerState.CLOSED, reason, controlled_by_id, until)
+
+    def atomic_reset(
+        self, service_name: str, reason: str = "", controlled_by_id: str | int | None = None
+    ) -> Forced:
+        """Close it and clear counters, pin and cooldown: (done, state before, state after)."""
+        operations.require_code(reason)
+        return self._announced(
+            operations.reset(self._store, _name(service_name), actor=_actor(controlled_by_id))
+        )
+
+    # --- internals ---
+
+    def _change(self, service_name: str, step: Callable[[CircuitBreakerStateData, datetime], Step]) -> Step:
+        made = operations.change_one(self._store, _name(service_name), step)
+        self._on_transitions([made.transition] if made.transition else [])
+        return made
+
+    def _tally(self, service_name: str, kind: OutcomeKind) -> CircuitBreakerStateData:
+        def tallied(row: CircuitBreakerStateData, now: datetime) -> Step:
+            row = replace(row, slots=row.slots[1:])
+            return Step(row if row.is_pinned(now) else machine.tally(row, kind, now))
+
+        return self._change(service_name, tallied).data
 
     def _count(
         self, service_name: str, policy: BreakerPolicy, outcome: Outcome
     ) -> tuple[CircuitBreakerStateData, Transition | None]:
-        def counted(data: CircuitBreakerStateData) -> machine.Step:
-            now, data = self.now(), _freed(data)
-            return machine.Step(data) if data.is_pinned(now) else machine.count(data, policy, outcome, now)
+        def counted(row: CircuitBreakerStateData, now: datetime) -> Step:
+            # The caller does not say which slot was its own, so the oldest one is freed.
+            row = replace(row, slots=row.slots[1:])
+            return Step(row) if row.is_pinned(now) else machine.count(row, policy, outcome, now)
 
-        return self._step(service_name, counted)
+        made = self._change(service_name, counted)
+        return made.data, made.transition
+
+    def _pin(
+        self,
+        service_name: str,
+        state: BreakerState,
+        reason: str,
+        controlled_by: str | int | None,
+        until: datetime | None,
+    ) -> Forced:
+        actor = _actor(controlled_by)
+        return self._announced(
+            operations.pin(self._store, _name(service_name), state, until=until, actor=actor, code=reason)
+        )
+
+    def _pin_end(self, minutes: float) -> datetime:
+        return operations.pin_until(self._store.now(), minutes * 60, None)
+
+    def _announced(self, done: tuple[CircuitBreakerStateData, Transition]) -> Forced:
+        before, made = done
+        self._on_transitions([made])
+        return True, before.state.value, made.new.value
 
 
-def _freed(data: CircuitBreakerStateData) -> CircuitBreakerStateData:
-    """One slot less: the oldest, as the caller does not say which was its own."""
-    return replace(data, slots=data.slots[1:]) if data.slots else data
+def _name(service_name: str) -> str:
+    """Host names are case-insensitive, here as everywhere."""
+    return service_name.lower() if service_name.startswith(f"{HOST}:") else service_name
+
+
+def _with_slots(row: CircuitBreakerStateData, number: int, now: datetime) -> CircuitBreakerStateData:
+    first = row.slots_given + 1
+    slots = tuple(Slot(first + each, BreakerRole.ERASE, now) for each in range(number))
+    return replace(row, slots=slots, slots_given=row.slots_given + number)
+
+
+def _state(word: str) -> BreakerState:
+    try:
+        return BreakerState(word.lower())
+    except ValueError:
+        message = f"must be one of {', '.join(BreakerState)}"
+        raise Refused(f"The state {message}.", problems=[Problem("state", message)]) from None
+
+
+def _pin_state(word: str) -> BreakerState:
+    state = _state(word)
+    if state is BreakerState.HALF_OPEN:
+        message = "must be open or closed"
+        raise Refused(f"The state of a pin {message}.", problems=[Problem("state", message)])
+    return state
+
+
+def _require_zone(**moments: datetime | None) -> None:
+    problems = [
+        Problem(name, "must have a time zone")
+        for name, moment in moments.items()
+        if moment is not None and moment.tzinfo is None
+    ]
+    if problems:
+        raise Refused(f"{problems[0].where} {problems[0].message}.", problems=problems)
+
+
+def _actor(controlled_by: str | int | None) -> str:
+    if controlled_by is None:
+        return "system"
+    return controlled_by if isinstance(controlled_by, str) else f"officer:{controlled_by}"

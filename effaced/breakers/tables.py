@@ -1,4 +1,4 @@
-"""Breakers, every move they make, and what could not be written to a shared store."""
+"""Breakers, their transitions, and what happened while a shared store was away."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNSYNCED = text("synced_at IS NULL")
 
 
 class Breaker(Base):
-    """One breaker, as `CircuitBreakerStateData` has it. `slots`: number, role and moment of each trial."""
+    """One `CircuitBreakerStateData`. `slots`: number, role and start of each trial."""
 
     __tablename__ = "effaced_breakers"
 
@@ -37,13 +37,14 @@ class Breaker(Base):
     controlled_by: Mapped[str | None] = mapped_column(String(80))
     control_reason: Mapped[str | None] = mapped_column(String(64))
     expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    cooldown_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     cooldown_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     cooldown_reason: Mapped[str | None] = mapped_column(String(64))
     updated_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class BreakerTransition(Base):
-    """A breaker went from one state to another, or somebody put it into one."""
+    """One `Transition`."""
 
     __tablename__ = "effaced_breaker_transitions"
     __table_args__ = (
@@ -93,6 +94,27 @@ class BreakerShadow(Base):
     synced_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
+class BreakerDrift(Base):
+    """How a difference between a process's memory (L1) and the shared store (L2) was resolved."""
+
+    __tablename__ = "effaced_breaker_drift"
+    __table_args__ = (Index("ix_effaced_breaker_drift_at", "reconciled_at"),)
+
+    id: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
+    )
+    service_name: Mapped[str] = mapped_column(String(255))
+    l1_state: Mapped[str] = mapped_column(String(32))
+    l2_state: Mapped[str] = mapped_column(String(32))
+    l1_updated_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    l2_updated_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    winner: Mapped[str] = mapped_column(String(8))
+    result: Mapped[str] = mapped_column(String(16))
+    reconciled_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    jitter_seconds: Mapped[float] = mapped_column(Double)
+
+
 breakers = cast(Table, Breaker.__table__)
 transitions = cast(Table, BreakerTransition.__table__)
 shadow = cast(Table, BreakerShadow.__table__)
+drift = cast(Table, BreakerDrift.__table__)

@@ -1,8 +1,8 @@
-"""What breakers have done within a time: how often they opened and why, what that saved, how it ended.
+"""What breakers did within a period: how often they opened and why, the time saved, how trials ended.
 
-Time saved is an estimate, and named so: calls that were not made, times how long a failed call takes.
-Nobody counts calls that are never started, so their number is the pace of the calls that were made while
-the breaker let them through, times how long it did not.
+Time saved is an estimate, and named so: calls that were not made, times how long a failed call takes. Calls
+that are never started can't be counted, so their number is the rate of calls while the breaker let them
+through, times how long it did not. Retry-After holds count like openings.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from effaced.breakers import transitions
 from effaced.breakers.model import (
     HOST,
+    RETRY_AFTER,
     BreakerEvent,
     BreakerState,
     Transition,
@@ -40,7 +41,7 @@ _TRIALS_ENDED = (BreakerEvent.TRIAL_FAILED, BreakerEvent.TRIALS_SUCCEEDED)
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A resolver, the host that it calls if that is one, and its rate limit in the files."""
+    """A resolver, its host if it has one, and its rate limit in the files."""
 
     resolver: str
     host: str | None = None
@@ -49,7 +50,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What calls came to; tries that were denied are none. `trials` went through a half-open breaker."""
+    """Counts of calls, without those that were denied. `trials` went through a half-open breaker."""
 
     calls: int = 0
     trials: int = 0
@@ -59,15 +60,15 @@ class Calls:
     latency_ms: int = 0
 
     @property
-    def usual_ms(self) -> float:
-        """How long a failed call takes, which is what an open breaker spares; any call's if none failed."""
+    def average_ms(self) -> float:
+        """How long a failed call takes, which is what an open breaker saves; any call, if none failed."""
         count, total = (self.failed, self.failed_ms) if self.failed else (self.calls, self.latency_ms)
         return total / count if count else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerSummary:
-    """One breaker. `success_after_open` is the share of trial phases that closed it; None without any."""
+    """One breaker. `success_after_open` is the share of half-open phases that closed it; None without any."""
 
     breaker: str
     opens: int
@@ -81,20 +82,20 @@ class BreakerSummary:
     success_after_open: float | None
     reasons: Mapping[str, int]
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def require_window(seconds: float) -> timedelta:
-    """How far back to look. Tries are kept for a day, so further back there is nothing to go by."""
+    """The period to read. Attempts are kept for a day, so it is at most that."""
     if not SHORTEST_S <= seconds <= LONGEST_S:
-        said = f"must be between {SHORTEST_S} and {LONGEST_S}"
-        raise Refused(f"The window_s {said}.", problems=[Problem("window_s", said)])
+        message = f"must be between {SHORTEST_S} and {LONGEST_S}"
+        raise Refused(f"The window_s {message}.", problems=[Problem("window_s", message)])
     return timedelta(seconds=seconds)
 
 
 def resolvers_of(service_name: str, called: Collection[Called]) -> list[str]:
-    """Whose calls go through a breaker: the resolver's own, or all resolvers' of its host."""
+    """The resolvers whose calls go through this breaker."""
     scope, key = split_name(service_name)
     if scope != HOST:
         return [key]
@@ -108,14 +109,14 @@ def names_of_all(called: Collection[Called]) -> list[str]:
 
 
 def summary(session: Session, called: Sequence[Called], window_s: float = DAY_S) -> list[BreakerSummary]:
-    """All breakers over the last seconds, those that have moved though nothing is called by them included."""
+    """All breakers over the last seconds, including those of removed systems that had transitions."""
     until = clock.now()
     since = until - require_window(window_s)
     moves = transitions.history(session, since, until)
     names = names_of_all(called)
     moved = sorted(name for name, made in moves.items() if name not in names and made[-1].at >= since)
     return [
-        _summarised(
+        _summary_of(
             name,
             moves.get(name, []),
             read_calls(session, resolvers_of(name, called), since, until),
@@ -127,7 +128,7 @@ def summary(session: Session, called: Sequence[Called], window_s: float = DAY_S)
 
 
 def read_calls(session: Session, resolvers: Collection[str], since: datetime, until: datetime) -> Calls:
-    """What the calls to these resolvers came to that began within that time."""
+    """Counts of the calls to these resolvers that began within that period."""
     failed = attempts.c.outcome.in_(_FAILED)
 
     def total(condition: Any, value: Any = 1) -> Any:
@@ -154,28 +155,32 @@ def calls_within(resolvers: Collection[str], since: datetime, until: datetime) -
 
 
 def opened(moves: Sequence[Transition], since: datetime) -> list[Transition]:
-    """The moves into open, by whatever way."""
-    return [
-        each
-        for each in moves
-        if each.at >= since and each.new is BreakerState.OPEN and each.old is not BreakerState.OPEN
-    ]
+    """The transitions after which calls are held: into open, in whatever way, and Retry-After holds."""
+    return [each for each in moves if each.at >= since and (_is_hold(each) or _into_open(each))]
+
+
+def _into_open(move: Transition) -> bool:
+    return move.new is BreakerState.OPEN and move.old is not BreakerState.OPEN
+
+
+def _is_hold(move: Transition) -> bool:
+    return move.reason == RETRY_AFTER
 
 
 def trials_ended(moves: Sequence[Transition], since: datetime) -> tuple[int, int]:
-    """How many trial phases ended, and how many of them well."""
+    """How many half-open phases ended, and how many of them with a close."""
     ends = [each.reason for each in moves if each.at >= since and each.reason in _TRIALS_ENDED]
     return len(ends), ends.count(BreakerEvent.TRIALS_SUCCEEDED)
 
 
 def held_back(moves: Sequence[Transition], since: datetime, until: datetime) -> timedelta:
-    """For how long a breaker let nothing through: from each opening until a trial could have started.
+    """For how long a breaker let nothing through: from each opening or hold until a call could be made.
 
-    What comes after that is the time in which nobody had anything to call.
+    After that, nothing was called only because there was nothing to call.
     """
     total = timedelta(0)
     for number, each in enumerate(moves, 1):
-        if each.new is BreakerState.OPEN:
+        if each.new is BreakerState.OPEN or _is_hold(each):
             ends = [
                 until,
                 each.retry_at or until,
@@ -185,7 +190,7 @@ def held_back(moves: Sequence[Transition], since: datetime, until: datetime) -> 
     return total
 
 
-def _summarised(
+def _summary_of(
     name: str, moves: Sequence[Transition], calls: Calls, since: datetime, until: datetime
 ) -> BreakerSummary:
     opens, (ended, succeeded) = opened(moves, since), trials_ended(moves, since)
@@ -199,7 +204,7 @@ def _summarised(
         held_back_s=round(held, 3),
         calls=calls.calls,
         calls_not_made_estimate=not_made,
-        time_saved_ms_estimate=round(not_made * calls.usual_ms),
+        time_saved_ms_estimate=round(not_made * calls.average_ms),
         trials_ended=ended,
         trials_succeeded=succeeded,
         success_after_open=succeeded / ended if ended else None,

@@ -11,12 +11,15 @@ from saga_cast import KEYRING
 
 from effaced.audit.notes import write_note
 from effaced.breakers import transitions
-from effaced.breakers.memory import Keep
+from effaced.breakers.cooldowns import CooldownStore
 from effaced.breakers.model import BreakerRole, BreakerState
+from effaced.breakers.open_store import connect
 from effaced.breakers.outcomes import Outcome, OutcomeKind
-from effaced.breakers.redis import RedisCircuitBreakerStateRepository
 from effaced.breakers.registry import Admission
-from effaced.breakers.stores import connect
+from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.breakers.stores.base import WriteLog
+from effaced.breakers.stores.redis import PREFIX, RedisBreakerStore
+from effaced.core import clock
 from effaced.core.clock import ManualClock
 
 pytestmark = pytest.mark.usefixtures("now")
@@ -28,7 +31,7 @@ class TestWhatAnotherProcessHasOpened:
     @pytest.fixture
     def idle(self, fleet: Fleet) -> Process:
         one, idle = fleet.process(), fleet.process()
-        one.store.get_or_create(CRM)
+        one.calls.repository.get_or_create(CRM)
         assert idle.state() is BreakerState.CLOSED
         one.fail()
         return idle
@@ -40,7 +43,7 @@ class TestWhatAnotherProcessHasOpened:
 
     def test_is_not_closed_by_a_change_of_an_old_row(self, fleet: Fleet, idle: Process) -> None:
         connect(fleet.redis.url).flushall()
-        idle.store.record_success(CRM)
+        idle.calls.repository.record_success(CRM)
         assert fleet.shared() == {CRM: "open"}
 
     def test_is_known_although_redis_is_away(self, fleet: Fleet, idle: Process) -> None:
@@ -132,9 +135,9 @@ def test_a_cooldown_from_while_redis_was_away_holds_whoever_is_right(
     one.calls.settle(one.calls.admit("crm"), [Outcome(OutcomeKind.FAILURE, 429, seconds(600))])
     fleet.redis.start()
     now.advance(seconds(1))
-    shared = RedisCircuitBreakerStateRepository(connect(fleet.redis.url))
-    shared.get_or_create(CRM)
-    shared.update_state(CRM, elsewhere)
+    shared = RedisBreakerStore(connect(fleet.redis.url))
+    Repository(shared).get_or_create(CRM)
+    Repository(shared).update_state(CRM, elsewhere)
     assert one.calls.admit("crm").reason == "cooldown"
     (row,) = shared.load([CRM]).values()
     assert (row.cooldown_until, row.cooldown_reason) == (NOON + seconds(600), "retry_after")
@@ -187,7 +190,7 @@ class TestWhatAPersonDoesWhileRedisIsAway:
             now.advance(seconds(1))
             fleet.process().calls.force_close(CRM, actor="officer:1")
         now.advance(seconds(1))
-        shared = RedisCircuitBreakerStateRepository(connect(fleet.redis.url), keeping(fleet))
+        shared = RedisBreakerStore(connect(fleet.redis.url), keeping(fleet))
         registry(shared).force_open(CRM, actor="officer:2")
         assert fleet.process().calls.admit("crm").reason == "pinned"
 
@@ -203,10 +206,10 @@ class TestWhatAPersonDoesWhileRedisIsAway:
         assert fleet.process().calls.admit("crm").reason == "pinned"
 
 
-def keeping(fleet: Fleet) -> Keep:
+def keeping(fleet: Fleet) -> WriteLog:
     def keep(*made: Any) -> None:
         with fleet.db.begin() as session:
-            transitions.keep(session, *made)
+            transitions.write(session, *made)
 
     return keep
 
@@ -218,7 +221,56 @@ def test_a_deleted_breaker_is_not_brought_back_by_the_memory_of_a_pin_that_is_ov
     one.calls.force_close(CRM, seconds=30, actor="officer:1")
     now.advance(seconds(40))
     one.fail(times=1)  # whatever is written takes the pin away, which is no move
-    assert one.store.delete_state(CRM)
+    assert one.calls.repository.delete_state(CRM)
     one.fail(times=1)
     assert one.store.load([CRM])[CRM].generation == 0
     assert fleet.process().store.load([CRM])[CRM].generation == 0
+
+
+class TestADeletedBreaker:
+    @pytest.fixture
+    def other(self, fleet: Fleet) -> Process:
+        """A process that knows the breaker as open."""
+        one, other = fleet.process(), fleet.process()
+        one.fail()
+        assert other.state() is BreakerState.OPEN
+        one.calls.delete(CRM, actor="officer:1")
+        return other
+
+    def test_does_not_come_back_from_another_process_s_memory(self, fleet: Fleet, other: Process) -> None:
+        assert other.state() is BreakerState.CLOSED
+        assert (fleet.shared(), fleet.process().state()) == ({}, BreakerState.CLOSED)
+
+    def test_nor_after_redis_was_emptied(self, fleet: Fleet, other: Process) -> None:
+        """Then only the log of transitions knows of it."""
+        connect(fleet.redis.url).flushall()
+        assert other.state() is BreakerState.CLOSED
+        assert fleet.shared() == {}
+
+    def test_nor_while_redis_is_away(self, fleet: Fleet, other: Process) -> None:
+        fleet.redis.stop()
+        assert other.state() is BreakerState.CLOSED
+
+    def test_can_be_used_again(self, other: Process, now: ManualClock) -> None:
+        now.advance(seconds(1))
+        other.fail()
+        assert other.state() is BreakerState.OPEN
+
+
+def test_a_closed_one_does_not_come_back_either(fleet: Fleet) -> None:
+    one, other = fleet.process(), fleet.process()
+    one.fail(times=1)
+    assert other.store.load([CRM])[CRM].failure_count == 1
+    one.calls.delete(CRM, actor="officer:1")
+    assert (other.store.load([CRM]), fleet.shared()) == ({}, {})
+
+
+def test_a_cooldown_s_key_ends_with_it_and_what_blocks_calls_stays(fleet: Fleet, now: ManualClock) -> None:
+    client, store = connect(fleet.redis.url), fleet.process().store
+    CooldownStore(store).set_until("api.example", clock.monotonic() + 90, "retry_after")
+    assert 0 < client.pttl(f"{PREFIX}host:api.example") <= 90_000
+    one = fleet.process()
+    one.fail(times=1)
+    assert client.ttl(f"{PREFIX}{CRM}") > 3_600, "its count of failures is needed for longer"
+    one.fail(times=1)
+    assert client.ttl(f"{PREFIX}{CRM}") == -1

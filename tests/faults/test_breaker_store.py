@@ -14,13 +14,16 @@ from breaker_fleet import Fleet
 from waiting import PATIENCE, eventually
 
 from effaced.breakers import transitions
-from effaced.breakers.drift import DriftReconciliationResult
-from effaced.breakers.layered import LayeredCircuitBreakerStateRepository
+from effaced.breakers.layered.drift import DriftReconciliationResult
+from effaced.breakers.layered.forensics import read_outages
+from effaced.breakers.layered.outage_log import OutageLog, delete_old
+from effaced.breakers.layered.shadow import ShadowLogger, get_shadow_logger
+from effaced.breakers.layered.store import LayeredBreakerStore
 from effaced.breakers.model import BreakerState, StoreUnavailable
-from effaced.breakers.redis import RedisCircuitBreakerStateRepository
+from effaced.breakers.open_store import connect, open_store
 from effaced.breakers.registry import STORE_UNAVAILABLE
-from effaced.breakers.shadow_rows import SQLShadowKeeper, forget_synced
-from effaced.breakers.stores import connect, open_store
+from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.breakers.stores.redis import RedisBreakerStore
 from effaced.core.clock import ManualClock
 from effaced.core.errors import ConfigurationError
 
@@ -106,7 +109,7 @@ def test_a_process_that_starts_while_redis_is_away_knows_the_last_state(fleet: F
     fresh = fleet.process()
     assert fresh.state() is BreakerState.OPEN
     assert fresh.calls.admit("mail", "api.example").reason == "pinned"
-    assert {row.service_name for row in fresh.store.get_open_states()} == {CRM, API}
+    assert {row.service_name for row in fresh.calls.repository.get_open_states()} == {CRM, API}
 
 
 @pytest.mark.parametrize("who", ["running", "fresh"])
@@ -128,7 +131,7 @@ def test_an_emptied_redis_is_no_way_past_an_open_breaker_for_a_change_either(
     one.fail()
     asked = one if who == "running" else fleet.process()
     connect(fleet.redis.url).flushall()
-    assert not asked.store.record_failure_with_open_check(CRM, 1).did_open
+    assert not asked.calls.repository.record_failure_with_open_check(CRM, 1).did_open
     assert fleet.shared() == {CRM: "open"}
 
 
@@ -139,9 +142,9 @@ def test_the_more_restrictive_state_wins_when_both_have_changed(fleet: Fleet, no
     fleet.redis.stop()
     one.fail(times=1)
     fleet.redis.start()
-    elsewhere = RedisCircuitBreakerStateRepository(connect(fleet.redis.url))
+    elsewhere = RedisBreakerStore(connect(fleet.redis.url))
     now.advance(seconds(5))
-    elsewhere.get_or_create(CRM)  # closed, and newer
+    Repository(elsewhere).get_or_create(CRM)  # closed, and newer
     assert one.state() is BreakerState.OPEN
     assert fleet.shared() == {CRM: "open"}
     assert one.heard.moves == [(CRM, "closed", "open")]
@@ -155,7 +158,7 @@ def test_a_shared_state_that_is_more_restrictive_wins_too(fleet: Fleet, now: Man
     fleet.redis.stop()
     one.fail(times=1)
     fleet.redis.start()
-    RedisCircuitBreakerStateRepository(connect(fleet.redis.url)).update_state(CRM, "open")
+    Repository(RedisBreakerStore(connect(fleet.redis.url))).update_state(CRM, "open")
     assert one.state() is BreakerState.OPEN
     assert one.reconciler.get_stats()["by_winner"] == {"l2": 1}
     assert fleet.unsynced() == 0
@@ -292,7 +295,7 @@ def test_many_threads_go_on_while_redis_stops_and_starts(fleet: Fleet) -> None:
 
 
 def test_without_a_memory_of_its_own_the_store_denies_rather_than_guesses(fleet: Fleet) -> None:
-    calls = registry(RedisCircuitBreakerStateRepository(connect(fleet.redis.url)))
+    calls = registry(RedisBreakerStore(connect(fleet.redis.url)))
     fleet.redis.stop()
     admission = calls.admit("crm")
     assert (admission.granted, admission.reason) == (0, STORE_UNAVAILABLE)
@@ -300,23 +303,53 @@ def test_without_a_memory_of_its_own_the_store_denies_rather_than_guesses(fleet:
 
 
 def test_records_that_were_made_up_for_are_forgotten_in_time(fleet: Fleet, now: ManualClock) -> None:
-    keeper = SQLShadowKeeper(fleet.db)
+    log = OutageLog(fleet.db)
     one = fleet.process()
     one.calls.admit("crm")
     fleet.redis.stop()
     one.fail()
-    (kept,) = keeper.unsynced()
+    (kept,) = log.records()
     assert kept == replace(one.shadow.get_all_records()[0])
-    keeper.mark(CRM, now())
+    log.mark_as_synced(CRM, now())
     one.fail("mail", times=1)
     now.advance(seconds(86_400))
     with fleet.db.begin() as session:
-        assert forget_synced(session, seconds(3_600)) == 1
-    assert [record.service_name for record in keeper.unsynced()] == ["resolver:mail"]
+        assert delete_old(session, seconds(3_600)) == 1
+    assert log.unsynced_services() == {"resolver:mail"}
+
+
+def test_the_outage_can_be_read_afterwards_by_any_process(fleet: Fleet, now: ManualClock) -> None:
+    one = fleet.process()
+    one.calls.admit("crm")
+    fleet.redis.stop()
+    one.fail()
+    now.advance(seconds(30))
+    fleet.redis.start()
+    assert one.state() is BreakerState.OPEN
+    with fleet.db.read() as session:
+        found = read_outages(session, 3_600)
+    assert (found["total_failures"], found["unsynced"], found["duration_seconds"]) == (1, 0, 30)
+    assert [(each["service_name"], each["to"], each["synced"]) for each in found["timeline"]] == [
+        (CRM, "open", True)
+    ]
+    assert [(each["service_name"], each["l1_state"], each["winner"]) for each in found["drift"]] == [
+        (CRM, "open", "l1")
+    ]
+
+
+def test_the_process_s_shadow_log_is_connected_to_the_database(fleet: Fleet) -> None:
+    ShadowLogger.reset_instance()
+    open_store("redis", fleet.db, fleet.redis.url)
+    one = fleet.process()
+    one.calls.admit("crm")
+    fleet.redis.stop()
+    one.fail()
+    assert [each.service_name for each in get_shadow_logger().get_unsynced_records()] == [CRM]
+    ShadowLogger.reset_instance()
 
 
 def test_the_store_that_the_settings_name_is_opened(fleet: Fleet) -> None:
-    assert type(open_store("sql", fleet.db)).__name__ == "SQLCircuitBreakerStateRepository"
-    assert isinstance(open_store("redis", fleet.db, fleet.redis.url), LayeredCircuitBreakerStateRepository)
+    assert type(open_store("sql", fleet.db)).__name__ == "SqlBreakerStore"
+    assert isinstance(open_store("redis", fleet.db, fleet.redis.url), LayeredBreakerStore)
     with pytest.raises(ConfigurationError, match="EFFACED_REDIS_URL"):
         open_store("redis", fleet.db)

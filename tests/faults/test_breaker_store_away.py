@@ -12,8 +12,8 @@ from waiting import PATIENCE
 
 from effaced.breakers import transitions
 from effaced.breakers.model import BreakerEvent, BreakerState, CircuitBreakerStateData
-from effaced.breakers.redis import RedisCircuitBreakerStateRepository
-from effaced.breakers.stores import connect
+from effaced.breakers.open_store import connect
+from effaced.breakers.stores.redis import RedisBreakerStore
 from effaced.breakers.tables import BreakerShadow
 from effaced.core.servers import Valkey
 from effaced.model import OutboxStatus
@@ -106,7 +106,7 @@ def ask_and_drain(shop: Company, people: list[int]) -> None:
 
 def in_redis(server: Valkey) -> dict[str, CircuitBreakerStateData]:
     with closing(connect(server.url)) as connection:
-        return {row.service_name: row for row in RedisCircuitBreakerStateRepository(connection).load_all()}
+        return {row.service_name: row for row in RedisBreakerStore(connection).load_all()}
 
 
 def is_held(server: Valkey, resolver: str) -> bool:

@@ -12,10 +12,10 @@ from breaker_cast import CRM, SUCCESS, is_open
 from breaker_fleet import Fleet
 from structlog.testing import capture_logs
 
-from effaced.breakers.codec import as_text
 from effaced.breakers.model import BreakerState
-from effaced.breakers.redis import PREFIX, RedisCircuitBreakerStateRepository
-from effaced.breakers.stores import connect
+from effaced.breakers.open_store import connect
+from effaced.breakers.stores.codec import as_text
+from effaced.breakers.stores.redis import PREFIX, RedisBreakerStore
 
 pytestmark = pytest.mark.usefixtures("now")
 KEY = PREFIX + CRM
@@ -107,4 +107,4 @@ def test_what_was_written_is_read_again(fleet: Fleet) -> None:
     row = is_open(failure_count=3, reset_timeout_s=1.5)
     write(fleet, as_text(row).encode())
     with closing(connect(fleet.redis.url)) as client:
-        assert RedisCircuitBreakerStateRepository(client).load([CRM]) == {CRM: row}
+        assert RedisBreakerStore(client).load([CRM]) == {CRM: row}

@@ -11,16 +11,16 @@ from sqlalchemy import create_engine
 from sqlalchemy.orm import sessionmaker
 from waiting import PATIENCE
 
-from effaced.breakers.drift import DriftReconciler
-from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository
+from effaced.breakers.layered.drift import DriftReconciler
 from effaced.breakers.model import BreakerState, CircuitBreakerStateData, Transition
+from effaced.breakers.open_store import connect, layered_store
 from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicies
-from effaced.breakers.redis import RedisCircuitBreakerStateRepository
 from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.repository import CircuitBreakerStateRepository
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.breakers.stores import connect, layered_store
+from effaced.breakers.stores.base import BreakerStore
+from effaced.breakers.stores.memory import MemoryBreakerStore
+from effaced.breakers.stores.redis import RedisBreakerStore
+from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core.db import Database
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -44,16 +44,16 @@ class Where:
     redis_url: str = ""
 
     @contextmanager
-    def opened(self) -> Iterator[CircuitBreakerStateRepository]:
-        """A repository with connections of its own."""
+    def opened(self) -> Iterator[BreakerStore]:
+        """A store with connections of its own."""
         with ExitStack() as stack:
             if self.kind == "memory":
-                yield InMemoryCircuitBreakerStateRepository()
+                yield MemoryBreakerStore()
                 return
             if self.kind == "embedded":
                 engine = create_engine(self.database_url, pool_size=10, connect_args={"timeout": 30})
                 stack.callback(engine.dispose)
-                yield SQLCircuitBreakerStateRepository(sessionmaker(engine))
+                yield SqlBreakerStore(sessionmaker(engine))
                 return
             database = None
             if self.database_url:
@@ -61,13 +61,13 @@ class Where:
                 stack.callback(database.dispose)
             if self.kind in ("sqlite", "postgresql"):
                 assert database is not None
-                yield SQLCircuitBreakerStateRepository(database)
+                yield SqlBreakerStore(database)
                 return
             # About what is decided, not about a store that is slow to answer on a loaded machine.
             redis = connect(self.redis_url, answer_within=PATIENCE)
             stack.callback(redis.close)
             if self.kind == "redis":
-                yield RedisCircuitBreakerStateRepository(redis)
+                yield RedisBreakerStore(redis)
                 return
             assert database is not None
             yield layered_store(redis, database, refresh_ms=0, reconciler=DriftReconciler(0, 0))
@@ -88,12 +88,12 @@ class Heard:
 
 
 def registry(
-    repository: CircuitBreakerStateRepository,
+    store: BreakerStore,
     on_transition: Callable[[Transition], None] | None = None,
     **defaults: object,
 ) -> BreakerRegistry:
     policies = BreakerPolicies({"defaults": defaults})
-    return BreakerRegistry(repository, policies, on_transition=on_transition, chance=lambda: 1.0)
+    return BreakerRegistry(store, policies, on_transition=on_transition, jitter=lambda: 1.0)
 
 
 def is_open(name: str = CRM, **more: object) -> CircuitBreakerStateData:

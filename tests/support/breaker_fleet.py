@@ -9,13 +9,13 @@ from breaker_cast import FAILURE, Heard, registry
 from sqlalchemy import func, select
 from waiting import PATIENCE
 
-from effaced.breakers.drift import DriftReconciler, DriftReconciliationRecord
-from effaced.breakers.layered import LayeredCircuitBreakerStateRepository
+from effaced.breakers.layered.drift import DriftReconciler, DriftReconciliationRecord
+from effaced.breakers.layered.outage_log import OutageLog
+from effaced.breakers.layered.shadow import ShadowLogger
+from effaced.breakers.layered.store import LayeredBreakerStore
 from effaced.breakers.model import BreakerState
-from effaced.breakers.redis import RedisCircuitBreakerStateRepository
-from effaced.breakers.shadow import ShadowLogger
-from effaced.breakers.shadow_rows import SQLShadowKeeper
-from effaced.breakers.stores import connect, layered_store
+from effaced.breakers.open_store import connect, layered_store
+from effaced.breakers.stores.redis import RedisBreakerStore
 from effaced.breakers.tables import shadow as shadow_table
 from effaced.core.db import Database
 from effaced.core.servers import Valkey
@@ -37,7 +37,7 @@ class Fleet:
 
     def shared(self) -> dict[str, str]:
         shared = connect(self.redis.url, answer_within=PATIENCE)
-        rows = RedisCircuitBreakerStateRepository(shared).load_all()
+        rows = RedisBreakerStore(shared).load_all()
         return {row.service_name: row.state.value for row in rows}
 
     @contextmanager
@@ -60,10 +60,10 @@ class Fleet:
 
 class Process:
     def __init__(self, fleet: Fleet, reconciler: DriftReconciler, **settings: float) -> None:
-        self.shadow = ShadowLogger(keeper=SQLShadowKeeper(fleet.db))
+        self.shadow = ShadowLogger(outages=OutageLog(fleet.db))
         self.reconciler = reconciler
         self.heard = Heard()
-        self.store: LayeredCircuitBreakerStateRepository = layered_store(
+        self.store: LayeredBreakerStore = layered_store(
             connect(fleet.redis.url, answer_within=PATIENCE),
             fleet.db,
             shadow=self.shadow,

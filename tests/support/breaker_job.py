@@ -6,7 +6,7 @@ import sys
 
 from breaker_cast import FAILURE, NOON, registry
 
-from effaced.breakers.stores import connect, layered_store
+from effaced.breakers.open_store import connect, layered_store
 from effaced.core import clock, log
 from effaced.core.db import Database
 

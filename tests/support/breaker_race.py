@@ -13,72 +13,75 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
-from breaker_cast import API, CRM, Heard, Where, registry
+from breaker_cast import API, CRM, NOON, Heard, Where, registry
 from waiting import PATIENCE
 
 from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.breakers.stores.base import BreakerStore
 from effaced.core import log
 
 Saw = dict[str, Any]
 MAIL = "resolver:mail"
+LONG_AGO = NOON - timedelta(days=30)
 
 
-def prepare_open(repository: Repository, settings: Saw) -> None:
+def prepare_open(store: BreakerStore, settings: Saw) -> None:
     """Open, and a trial is due."""
     for name in (CRM, API, MAIL):
-        repository.atomic_reset(name)
-        repository.update_state(name, "open")
+        Repository(store).atomic_reset(name)
+        Repository(store).update_state(name, "open", opened_at=LONG_AGO)
 
 
-def prepare_half_open(repository: Repository, settings: Saw) -> None:
-    repository.atomic_reset(CRM)
-    repository.update_state(CRM, "half_open", half_open_request_count=settings["hands"])
+def prepare_half_open(store: BreakerStore, settings: Saw) -> None:
+    Repository(store).atomic_reset(CRM)
+    Repository(store).update_state(CRM, "half_open", half_open_request_count=settings["hands"])
 
 
-def prepare_closed(repository: Repository, settings: Saw) -> None:
+def prepare_closed(store: BreakerStore, settings: Saw) -> None:
     for name in (CRM, API):
-        repository.atomic_reset(name)
+        Repository(store).atomic_reset(name)
 
 
-def prepare_nothing(repository: Repository, settings: Saw) -> None:
-    repository.delete_state(CRM)
+def prepare_nothing(store: BreakerStore, settings: Saw) -> None:
+    Repository(store).delete_state(CRM)
 
 
-def try_trial(repository: Repository, settings: Saw, hand: int) -> Saw:
+def try_trial(store: BreakerStore, settings: Saw, hand: int) -> Saw:
     heard = Heard()
-    calls = registry(repository, heard, trial_calls=settings["trial_calls"])
+    calls = registry(store, heard, trial_calls=settings["trial_calls"])
     admission = calls.admit("crm", "api.example", most=settings.get("most", 1))
     return {"granted": admission.granted, "moves": heard.moves}
 
 
-def try_either(repository: Repository, settings: Saw, hand: int) -> Saw:
+def try_either(store: BreakerStore, settings: Saw, hand: int) -> Saw:
     """Two resolvers on one host, and the host lets one call through."""
     resolver = ("crm", "mail")[hand % 2]
-    return {"resolver": resolver, "granted": registry(repository).admit(resolver, "api.example").granted}
+    return {"resolver": resolver, "granted": registry(store).admit(resolver, "api.example").granted}
 
 
-def succeed(repository: Repository, settings: Saw, hand: int) -> Saw:
-    return {"did": repository.record_success_with_close_check(CRM, settings["threshold"]).did_close}
+def succeed(store: BreakerStore, settings: Saw, hand: int) -> Saw:
+    return {"did": Repository(store).record_success_with_close_check(CRM, settings["threshold"]).did_close}
 
 
-def fail(repository: Repository, settings: Saw, hand: int) -> Saw:
-    return {"did": repository.record_failure_with_open_check(CRM, settings["threshold"]).did_open}
+def fail(store: BreakerStore, settings: Saw, hand: int) -> Saw:
+    return {"did": Repository(store).record_failure_with_open_check(CRM, settings["threshold"]).did_open}
 
 
-def fail_flush(repository: Repository, settings: Saw, hand: int) -> Saw:
+def fail_flush(store: BreakerStore, settings: Saw, hand: int) -> Saw:
     """Through the registry: a flush of failures of a host and a resolver together."""
     heard = Heard()
-    calls = registry(repository, heard, fail_max=settings["threshold"])
+    calls = registry(store, heard, fail_max=settings["threshold"])
     admission = calls.admit("crm", "api.example", most=2)
     calls.settle(admission, [Outcome(OutcomeKind.FAILURE, 500)] * 2 if admission.granted else [])
     return {"moves": heard.moves}
 
 
-def create(repository: Repository, settings: Saw, hand: int) -> Saw:
-    return {"name": repository.get_or_create(CRM).service_name}
+def create(store: BreakerStore, settings: Saw, hand: int) -> Saw:
+    return {"name": Repository(store).get_or_create(CRM).service_name}
 
 
 SCENES: dict[str, tuple[Callable[[Repository, Saw], None], Callable[[Repository, Saw, int], Saw]]] = {
@@ -92,19 +95,19 @@ SCENES: dict[str, tuple[Callable[[Repository, Saw], None], Callable[[Repository,
 
 
 def race_threads(where: Where, scene: str, rounds: int, hands: int = 8, **settings: Any) -> list[list[Saw]]:
-    """What each hand saw, round by round; all hands share one repository, as in one process."""
+    """What each hand saw, round by round; all hands share one store, as in one process."""
     prepare, act = SCENES[scene]
     settings |= {"hands": hands}
     gate = threading.Barrier(hands)
     seen: list[list[Saw]] = []
-    with where.opened() as repository:
+    with where.opened() as store:
         for _ in range(rounds):
-            prepare(repository, settings)
+            prepare(store, settings)
             found: list[Saw] = []
 
             def go(hand: int, found: list[Saw] = found) -> None:
                 gate.wait(PATIENCE)
-                found.append(act(repository, settings, hand))
+                found.append(act(store, settings, hand))
 
             threads = [threading.Thread(target=go, args=(hand,)) for hand in range(hands)]
             for thread in threads:
@@ -155,12 +158,12 @@ def fork_and_race(where: Where, scene: str, rounds: int, settings: Saw) -> list[
     answers = fork.SimpleQueue()
 
     def child(hand: int) -> None:
-        with where.opened() as repository:
-            repository.load_all()  # connected before the first shot
+        with where.opened() as store:
+            store.load_all()  # connected before the first shot
             for _ in range(rounds):
                 ready.wait(PATIENCE)
                 gate.wait(PATIENCE)
-                answers.put(act(repository, settings, hand))
+                answers.put(act(store, settings, hand))
                 over.wait(PATIENCE)
 
     with ExitStack() as stack:
@@ -168,11 +171,11 @@ def fork_and_race(where: Where, scene: str, rounds: int, settings: Saw) -> list[
         for each in children:
             each.start()
             stack.callback(each.join, PATIENCE)
-        repository = stack.enter_context(where.opened())
+        store = stack.enter_context(where.opened())
         seen = []
         for _ in range(rounds):
             ready.wait(PATIENCE)
-            prepare(repository, settings)
+            prepare(store, settings)
             gate.wait(PATIENCE)
             seen.append([answers.get() for _ in range(hands)])
             over.wait(PATIENCE)

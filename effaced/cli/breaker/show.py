@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from effaced.breakers.autotune import AutoTunePlan
+from effaced.breakers.advice.tuner import AutoTunePlan
 from effaced.breakers.model import BreakerState
+from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.telemetry import BreakerSummary
 from effaced.breakers.view import BreakerView
 from effaced.core import clock
@@ -17,22 +19,32 @@ from effaced.core import clock
 _COLOURS = {BreakerState.OPEN: "red", BreakerState.HALF_OPEN: "yellow", BreakerState.CLOSED: "green"}
 
 
-def breakers(found: Sequence[BreakerView]) -> None:
+def breakers(found: Sequence[BreakerView], policies: BreakerPolicies) -> None:
     if not found:
         Console().print("No resolvers, so there are no breakers.")
         return
-    table = Table("breaker", "state", "lets calls through", "because of", "failures", "pinned")
+    if any(each.last_known for each in found):
+        Console().print("The breaker store does not answer. These are the last known states.", style="red")
+    table = Table("breaker", "state", "lets calls through", "reason", "failures", "trials", "pinned")
     for each in found:
         # Text, not markup: square brackets in a reason are just that.
         table.add_row(
             Text(each.name),
             Text(each.state.value.replace("_", "-"), style=_COLOURS[each.state]),
             _when(each),
-            Text((each.blocked_by or each.data.reason or "-").replace("_", " ")),
-            str(each.data.failure_count),
+            Text(_reason(each)),
+            _failures(each, policies),
+            _trials(each),
             Text(_pin(each)),
         )
     Console().print(table)
+
+
+def _failures(each: BreakerView, policies: BreakerPolicies) -> str:
+    """How many in a row, and of how many that would open it."""
+    count, opens_at = each.data.failure_count, policies.opens_at(each.name)
+    counts = count and opens_at and each.state is BreakerState.CLOSED
+    return f"{count} of {opens_at}" if counts else str(count)
 
 
 def summaries(found: Sequence[BreakerSummary]) -> None:
@@ -59,7 +71,7 @@ def summaries(found: Sequence[BreakerSummary]) -> None:
 def plans(found: Sequence[AutoTunePlan], *, enforced: bool) -> None:
     console = Console()
     if not found:
-        console.print("The figures suggest nothing to change.")
+        console.print("There is nothing to change.")
         return
     table = Table("breaker", "field", "from", "to", "why")
     for plan in found:
@@ -70,11 +82,43 @@ def plans(found: Sequence[AutoTunePlan], *, enforced: bool) -> None:
     console.print("Changed." if enforced else "Nothing was changed; --enforce does it.")
 
 
+def outages(found: dict[str, Any]) -> None:
+    console = Console()
+    if not found["timeline"] and not found["drift"]:
+        console.print("No outage of the breaker store.")
+        return
+    missed = Table("at", "breaker", "from", "to", "synced", title="Changes that Redis did not take")
+    for each in found["timeline"]:
+        synced = "yes" if each["synced"] else "no"
+        missed.add_row(each["at"], Text(each["service_name"]), each["from"], each["to"], synced)
+    resolved = Table("at", "breaker", "memory", "Redis", "winner", title="Differences resolved afterwards")
+    for each in found["drift"]:
+        states = each["l1_state"], each["l2_state"] or "-"
+        resolved.add_row(each["reconciled_at"], Text(each["service_name"]), *states, each["winner"])
+    console.print(missed)
+    console.print(resolved)
+    errors = ", ".join(f"{name} {count}" for name, count in found["errors"].items())
+    console.print(f"Errors: {errors or '-'}. Not synced yet: {found.get('unsynced', 0)}.")
+
+
 def _when(view: BreakerView) -> str:
-    if view.blocked_until is None:
+    if view.block is None:
         return "now" if view.state is BreakerState.CLOSED else "on trial"
-    seconds = max(0, round((view.blocked_until - clock.now()).total_seconds()))
-    return f"in {seconds:,} s ({view.blocked_until:%H:%M:%S} UTC)"
+    seconds = max(0, round((view.block.until - clock.now()).total_seconds()))
+    return f"in {seconds:,} s ({view.block.until:%H:%M:%S} UTC)"
+
+
+def _reason(view: BreakerView) -> str:
+    if view.blocked_by_host and view.block:
+        return f"{view.blocked_by_host}: {view.block.reason.replace('_', ' ')}"
+    return ((view.block.reason if view.block else None) or view.data.reason or "-").replace("_", " ")
+
+
+def _trials(view: BreakerView) -> str:
+    """The half-open budget: free of all, by role."""
+    if view.state is not BreakerState.HALF_OPEN:
+        return "-"
+    return ", ".join(f"{role.value} {each.free}/{each.limit} free" for role, each in view.budget.items())
 
 
 def _pin(view: BreakerView) -> str:

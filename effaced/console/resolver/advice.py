@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
 from effaced.audit.notes import NoteRef, write_note
-from effaced.breakers.autotune import undo
+from effaced.breakers.advice.tuner import undo
 from effaced.console.current import me, runtime
 from effaced.console.resolver.breakers import breakers_of
 from effaced.console.resolver.page import Form, Typed, back, render_page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -13,13 +13,13 @@ from effaced.accounts.actors import names_of
 from effaced.audit.notes import read_notes
 from effaced.breakers import transitions
 from effaced.breakers.admission import effective_state
-from effaced.breakers.change import new_row
 from effaced.breakers.model import (
     BreakerState,
     CircuitBreakerStateData,
     host_name,
     resolver_name,
 )
+from effaced.breakers.stores.base import new_row
 from effaced.console.current import runtime
 from effaced.console.words import Circuit
 from effaced.core import clock
@@ -38,7 +38,8 @@ _HELD = {BreakerState.OPEN: Circuit.HELD_OPEN, BreakerState.CLOSED: Circuit.HELD
 class BreakerView:
     """One breaker. `until` is when its wait, its pin or a vendor's pause is over; `by` holds it, and why.
 
-    `since` is when it ceased to be closed: a failed trial opens it anew, and that is not it.
+    `since` is when it ceased to be closed: a failed trial opens it anew, and that is not it. `failures` are
+    in a row, calls of every kind together; `opens_at` is how many of them open it, where that is one number.
     """
 
     name: str
@@ -47,6 +48,7 @@ class BreakerView:
     until: datetime | None
     since: datetime | None
     failures: int
+    opens_at: int | None = None
     by: str | None = None
     why: str | None = None
 
@@ -61,7 +63,7 @@ class BreakerView:
 
 def load_breakers() -> Rows:
     """All breakers in one look; as last known, if their store does not answer."""
-    return {row.service_name: row for row in runtime().breakers.repository.load_all()}
+    return {row.service_name: row for row in runtime().breakers.store.load_all()}
 
 
 def not_closed(rows: Rows) -> list[str]:
@@ -92,7 +94,13 @@ def breaker_views(session: Session, rows: Rows, names: Iterable[str]) -> dict[st
     texts = read_notes(session, runtime().keyring, notes) if notes else {}
     away = [name for name, row in wanted.items() if row.state is not BreakerState.CLOSED]
     since = transitions.left_closed(session, away) if away else {}
-    return {name: _view(row, people, texts, since.get(name)) for name, row in wanted.items()}
+    views = {name: _view(row, people, texts, since.get(name)) for name, row in wanted.items()}
+    if any(_is_counting(each) for each in views.values()):
+        policies = runtime().breaker_policies_in_force(session)
+        for name, each in views.items():
+            if _is_counting(each):
+                views[name] = replace(each, opens_at=policies.opens_at(name))
+    return views
 
 
 def _view(
@@ -111,8 +119,8 @@ def _view(
             row.expires_at,
             since,
             row.failure_count,
-            people.get(row.controlled_by or ""),
-            texts.get(note) if note else None,
+            by=people.get(row.controlled_by or ""),
+            why=texts.get(note) if note else None,
         )
     if row.is_cooling(now):
         return BreakerView(
@@ -121,6 +129,10 @@ def _view(
     is_open = row.state is BreakerState.OPEN
     until = row.retry_at if is_open and row.retry_at and row.retry_at > now else None
     return BreakerView(row.service_name, _PLAIN[row.state], is_open, until, since, row.failure_count)
+
+
+def _is_counting(each: BreakerView) -> bool:
+    return each.circuit is Circuit.CLOSED and each.failures > 0
 
 
 def _note(row: CircuitBreakerStateData) -> UUID | None:

@@ -16,6 +16,7 @@ from effaced.retries.overrides import ALL, Override, Target, get, read_bodies
 from effaced.saga.rules import RuleBook, limits_of, own_changes
 
 HERE, FOR_ALL = "changed here", "changed for everything"
+BELOW_ATTEMPTS = "lowered to open before tries are used up"
 _SETTINGS = ("max_attempts", "base_delay", "max_backoff_delay", "timeout")
 
 
@@ -85,7 +86,9 @@ def retry_lines(session: Session, name: str) -> list[Line]:
 def breaker_lines(session: Session, service_name: str) -> list[Line]:
     """The breaker's policy for erasures; other roles may differ in breakers.yaml."""
     # From the database, not as this process last heard it: somebody may just have changed it.
-    policy = runtime().breaker_policies_in_force(session).named(service_name, BreakerRole.ERASE)
+    policies = runtime().breaker_policies_in_force(session)
+    policy = policies.named(service_name, BreakerRole.ERASE)
+    configured = policies.configured(service_name, BreakerRole.ERASE)
     scope, key = split_name(service_name)
     mine = PolicyScope(scope)
     bodies = read_bodies(session, PolicyKind.BREAKER, resolvers=[key], hosts=[key])
@@ -98,7 +101,12 @@ def breaker_lines(session: Session, service_name: str) -> list[Line]:
         (tree.get("defaults") or {}, "breakers.yaml, for all"),
     ]
     return [
-        Line(field, words, tell(getattr(policy, field)), _source(field, layers))
+        Line(
+            field,
+            words,
+            tell(getattr(policy, field)),
+            BELOW_ATTEMPTS if field == "fail_max" and policy != configured else _source(field, layers),
+        )
         for field, (words, tell) in _BREAKER_WORDS.items()
     ]
 

@@ -90,7 +90,7 @@ class Overview:
 def all_systems(session: Session) -> Overview:
     """Every system, from the same few statements however many there are."""
     found, rows = systems(session, runtime().registry, runtime().keyring), load_breakers()
-    return Overview(tuple(_views(session, found, rows)), rows, runtime().breakers.repository.away)
+    return Overview(tuple(_views(session, found, rows)), rows, runtime().breakers.store.is_away)
 
 
 def one_system(session: Session, name: str) -> SystemView | None:
@@ -116,7 +116,7 @@ def _views(session: Session, found: Sequence[System], rows: Rows) -> list[System
             health.get(each.name),
             spark(health[each.name], shown) if each.name in health else None,
             everything,
-            away=runtime().breakers.repository.away,
+            away=runtime().breakers.store.is_away,
         )
         for each in found
     ]

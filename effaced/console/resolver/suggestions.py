@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from effaced.breakers.autotune import AutoTunePlan, target_of
+from effaced.breakers.advice.tuner import AutoTunePlan, target_of
 from effaced.console.current import runtime
 from effaced.console.resolver.breakers import breakers_of
 from effaced.model import PolicyKind

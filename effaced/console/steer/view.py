@@ -11,7 +11,7 @@ from flask import Response as Page
 from sqlalchemy.orm import Session
 from werkzeug.wrappers import Response
 
-from effaced.breakers import steer as breaker_steer
+from effaced.breakers.control import BreakerControl, blocking_host
 from effaced.breakers.model import StoreUnavailable, host_name, resolver_name
 from effaced.breakers.telemetry import resolvers_of
 from effaced.console.current import me, runtime
@@ -29,6 +29,7 @@ class Verb(StrEnum):
 
     OPEN = "open"
     CLOSE = "close"
+    UNPIN = "unpin"
     RESET = "reset"
     PAUSE = "pause"
     RESUME = "resume"
@@ -44,7 +45,7 @@ class Plan:
 
     @property
     def timed(self) -> bool:
-        return self.verb not in (Verb.RESET, Verb.RESUME)
+        return self.verb not in (Verb.UNPIN, Verb.RESET, Verb.RESUME)
 
     @property
     def unit(self) -> str:
@@ -81,7 +82,7 @@ def act(name: str, verb: str) -> Response:
     except Conflict as error:
         return back(name, error.message, tone="warn")
     except StoreUnavailable:
-        return back(name, "The breakers' store does not answer. Nothing was changed.", tone="bad")
+        return back(name, "The breaker store does not answer. Nothing was changed.", tone="bad")
     return back(name, _said(name, plan))
 
 
@@ -110,22 +111,24 @@ def _time(plan: Plan, text: str) -> float:
 
 
 def _open(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
-    about = runtime().breakers, runtime().keyring, plan.breaker
-    breaker_steer.force_open(session, *about, actor=me().actor, reason=reason, seconds=minutes * 60)
+    _control(session).force_open(plan.breaker, reason=reason, seconds=minutes * 60)
 
 
 def _close(session: Session, _name: str, plan: Plan, minutes: float, reason: str) -> None:
-    about = runtime().breakers, runtime().keyring, plan.breaker
-    waiting = resolvers_of(plan.breaker, runtime().called)
-    breaker_steer.force_close(
-        session, *about, actor=me().actor, reason=reason, seconds=minutes * 60, resolvers=waiting
-    )
+    _control(session).force_close(plan.breaker, reason=reason, seconds=minutes * 60)
+
+
+def _unpin(session: Session, _name: str, plan: Plan, _minutes: float, reason: str) -> None:
+    _control(session).unpin(plan.breaker, reason=reason)
 
 
 def _reset(session: Session, _name: str, plan: Plan, _minutes: float, reason: str) -> None:
-    about = runtime().breakers, runtime().keyring, plan.breaker
-    waiting = resolvers_of(plan.breaker, runtime().called)
-    breaker_steer.reset(session, *about, actor=me().actor, reason=reason, resolvers=waiting)
+    include_host = request.form.get("include_host") == "yes"
+    _control(session).reset(plan.breaker, reason=reason, include_host=include_host)
+
+
+def _control(session: Session) -> BreakerControl:
+    return BreakerControl(session, runtime().breakers, runtime().keyring, runtime().called, me().actor)
 
 
 def _pause(session: Session, name: str, _plan: Plan, hours: float, reason: str) -> None:
@@ -139,6 +142,7 @@ def _resume(session: Session, name: str, _plan: Plan, _time: float, reason: str)
 _ACTS: dict[Verb, Callable[[Session, str, Plan, float, str], None]] = {
     Verb.OPEN: _open,
     Verb.CLOSE: _close,
+    Verb.UNPIN: _unpin,
     Verb.RESET: _reset,
     Verb.PAUSE: _pause,
     Verb.RESUME: _resume,
@@ -161,12 +165,19 @@ def _page(name: str, plan: Plan, typed: Typed) -> Page:
     )
 
 
+def _also_blocked(name: str, plan: Plan) -> str:
+    host = blocking_host(runtime().breakers, plan.breaker, runtime().called)
+    return f" The breaker of its host {host.partition(':')[2]} still blocks calls to {name}." if host else ""
+
+
 def _said(name: str, plan: Plan) -> str:
     whose = f"the host {plan.breaker.partition(':')[2]}" if plan.on_host else name
+    if plan.verb is Verb.RESET:
+        return f"The breaker of {whose} was reset.{_also_blocked(name, plan)}"
     return {
         Verb.OPEN: f"The breaker of {whose} is held open.",
         Verb.CLOSE: f"The breaker of {whose} is held closed.",
-        Verb.RESET: f"The breaker of {whose} was reset.",
+        Verb.UNPIN: f"The breaker of {whose} was unpinned.",
         Verb.PAUSE: f"{name} is paused.",
         Verb.RESUME: f"{name} is called again.",
     }[plan.verb]

@@ -11,6 +11,7 @@ import pytest
 from breaker_cast import NOON, STORES, Where
 
 from effaced.breakers.repository import CircuitBreakerStateRepository
+from effaced.breakers.stores.base import BreakerStore
 from effaced.core import clock
 
 
@@ -24,7 +25,12 @@ def one_postgres_url(postgres_admin: Any, migrated_postgres_template: str) -> It
 
 def emptied(url: str) -> str:
     with closing(psycopg.connect(url, autocommit=True)) as connection:
-        for table in ("effaced_breakers", "effaced_breaker_transitions", "effaced_breaker_shadow"):
+        for table in (
+            "effaced_breakers",
+            "effaced_breaker_transitions",
+            "effaced_breaker_shadow",
+            "effaced_breaker_drift",
+        ):
             connection.execute(f"TRUNCATE {table}".encode())
     return url
 
@@ -45,9 +51,14 @@ def where(request: pytest.FixtureRequest) -> Where:
 
 
 @pytest.fixture
-def repository(where: Where) -> Iterator[CircuitBreakerStateRepository]:
+def store(where: Where) -> Iterator[BreakerStore]:
     with where.opened() as opened:
         yield opened
+
+
+@pytest.fixture
+def repository(store: BreakerStore) -> CircuitBreakerStateRepository:
+    return CircuitBreakerStateRepository(store)
 
 
 @pytest.fixture

@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effaced.breakers.admission import admit, record
-from effaced.breakers.machine import force, reset, tidied
+from effaced.breakers.machine import force, reset, without_expired
 from effaced.breakers.model import BreakerRole, BreakerState, CircuitBreakerStateData
 from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicy
 from effaced.breakers.registry import Admission, BreakerRegistry
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.breakers.stores.base import BreakerStore
 from effaced.core import clock
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "15"))
@@ -66,7 +67,7 @@ class Model:
     def settle(self, which: int, made: list[Outcome]) -> None:
         for hold in self.admissions[which % len(self.admissions)]:
             row = self.rows[hold.service_name]
-            after, _ = record(row, self.policy, hold, made, clock.now(), chance=1.0)
+            after, _ = record(row, self.policy, hold, made, clock.now(), jitter=1.0)
             if after != row:
                 self._keep([after])
 
@@ -79,15 +80,15 @@ class Model:
             self._keep([force(row, BreakerState(how), now, until=until, actor="cli").data])
 
     def _keep(self, rows: Any) -> None:
-        self.rows |= {row.service_name: tidied(row, clock.now()) for row in rows}
+        self.rows |= {row.service_name: without_expired(row, clock.now()) for row in rows}
 
 
 class Real:
     """The same through a registry on a store."""
 
-    def __init__(self, repository: Repository) -> None:
-        self.repository = repository
-        self.calls: BreakerRegistry = registry(repository, **POLICY)
+    def __init__(self, store: BreakerStore) -> None:
+        self.store = store
+        self.calls: BreakerRegistry = registry(store, **POLICY)
         self.admissions: list[Admission] = []
 
     def admit(self, role: BreakerRole, most: int) -> int:
@@ -107,13 +108,13 @@ class Real:
             pin(name, seconds=30, actor="cli")
 
     def rows(self) -> dict[str, CircuitBreakerStateData]:
-        found = self.repository.load(NAMES)
+        found = self.store.load(NAMES)
         return {name: plain(found.get(name) or CircuitBreakerStateData(name)) for name in NAMES}
 
 
 def plain(row: CircuitBreakerStateData) -> CircuitBreakerStateData:
     """Without what the machine does not decide: the number and the moment of a write."""
-    return replace(tidied(row, clock.now()), version=0, updated_at=None)
+    return replace(without_expired(row, clock.now()), version=0, updated_at=None)
 
 
 @pytest.mark.property
@@ -123,10 +124,10 @@ def test_every_history_ends_where_the_machine_does(where: Where, story: list[Any
     with ExitStack() as stack:
         # Never back in time: what a store remembers of the example before must be past.
         now = stack.enter_context(clock.pretend(NOON + timedelta(days=next(DAYS))))
-        repository = stack.enter_context(where.opened())
+        store = stack.enter_context(where.opened())
         for name in NAMES:
-            repository.delete_state(name)
-        model, real = Model(), Real(repository)
+            Repository(store).delete_state(name)
+        model, real = Model(), Real(store)
         for what, *about in story:
             if what == "wait":
                 now.advance(timedelta(seconds=about[0]))

@@ -6,7 +6,7 @@ import pytest
 from breaker_cast import API, NOON, Where, registry, seconds
 
 from effaced.breakers.cooldowns import CooldownStore
-from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.breakers.stores.base import BreakerStore
 from effaced.core import clock
 from effaced.core.clock import ManualClock
 
@@ -15,8 +15,8 @@ HOST = "API.example"
 
 
 @pytest.fixture
-def cooldowns(repository: Repository) -> CooldownStore:
-    return CooldownStore(repository)
+def cooldowns(store: BreakerStore) -> CooldownStore:
+    return CooldownStore(store)
 
 
 def test_what_is_set_on_the_steady_clock_is_read_on_it(cooldowns: CooldownStore) -> None:
@@ -25,9 +25,9 @@ def test_what_is_set_on_the_steady_clock_is_read_on_it(cooldowns: CooldownStore)
     assert cooldowns.get_until(HOST) == pytest.approx(until, abs=2)
 
 
-def test_it_is_stored_as_a_moment_on_the_calendar(cooldowns: CooldownStore, repository: Repository) -> None:
+def test_it_is_stored_as_a_moment_on_the_calendar(cooldowns: CooldownStore, store: BreakerStore) -> None:
     cooldowns.set_until(HOST, clock.monotonic() + 90, "retry_after")
-    (row,) = repository.load([API]).values()
+    (row,) = store.load([API]).values()
     assert row.cooldown_until is not None
     assert abs(row.cooldown_until - NOON - seconds(90)) < seconds(2)
     assert row.cooldown_reason == "retry_after"
@@ -41,9 +41,9 @@ def test_it_is_seen_by_other_processes(cooldowns: CooldownStore, where: Where) -
         assert CooldownStore(elsewhere).get_until(HOST) is not None
 
 
-def test_it_keeps_calls_away(cooldowns: CooldownStore, repository: Repository) -> None:
+def test_it_keeps_calls_away(cooldowns: CooldownStore, store: BreakerStore) -> None:
     cooldowns.set_until("resolver:crm", clock.monotonic() + 90, "retry_after")
-    assert registry(repository).admit("crm").reason == "cooldown"
+    assert registry(store).admit("crm").reason == "cooldown"
 
 
 def test_over_or_cleared_it_is_none(cooldowns: CooldownStore, now: ManualClock) -> None:
@@ -57,11 +57,11 @@ def test_over_or_cleared_it_is_none(cooldowns: CooldownStore, now: ManualClock) 
 
 
 def test_pruning_counts_what_was_over(
-    cooldowns: CooldownStore, repository: Repository, now: ManualClock
+    cooldowns: CooldownStore, store: BreakerStore, now: ManualClock
 ) -> None:
     for host, wait in (("a.example", 10), ("b.example", 20), ("c.example", 300)):
         cooldowns.set_until(host, clock.monotonic() + wait, "retry_after")
     now.advance(seconds(60))
     assert [cooldowns.prune_expired(), cooldowns.prune_expired()] == [2, 0]
-    left = [row.service_name for row in repository.load_all() if row.cooldown_until]
+    left = [row.service_name for row in store.load_all() if row.cooldown_until]
     assert left == ["host:c.example"]

@@ -14,8 +14,11 @@ from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.registry import BreakerRegistry, Permit
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.breakers.stores.base import BreakerStore
 from effaced.core.clock import ManualClock
+from effaced.core.errors import Conflict
 from effaced.core.http_clients import retry_after
+from effaced.model import FailureKind
 
 pytestmark = pytest.mark.usefixtures("now")
 HOST = "api.example"
@@ -39,46 +42,46 @@ def denied(calls: BreakerRegistry, host: str | None = HOST, resolver: str | None
 class TestOrder:
     """P1: pin, cooldown, host, resolver, half-open budget."""
 
-    def test_a_pin_comes_before_a_cooldown(self, repository: Repository) -> None:
-        calls = registry(repository)
+    def test_a_pin_comes_before_a_cooldown(self, store: BreakerStore) -> None:
+        calls = registry(store)
         calls.on_failure(calls.allow(None, "crm"), status=503, retry_after_s=600)
         calls.force_open(CRM, seconds=60, actor="cli")
         assert denied(calls).reason == PINNED
 
-    def test_a_resolver_s_cooldown_comes_before_an_open_host(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_a_resolver_s_cooldown_comes_before_an_open_host(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         calls.on_failure(calls.allow(HOST, None), status=500)
-        repository.update_state(CRM, "closed")
-        registry(repository, fail_max=9).on_failure(calls.allow(None, "crm"), status=503, retry_after_s=5)
+        Repository(store).update_state(CRM, "closed")
+        registry(store, fail_max=9).on_failure(calls.allow(None, "crm"), status=503, retry_after_s=5)
         error = denied(calls)
         assert (error.service_name, error.reason) == (CRM, COOLDOWN)
 
-    def test_a_host_comes_before_its_resolver(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_a_host_comes_before_its_resolver(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         fail(calls)
         assert denied(calls).service_name == API
 
-    def test_a_resolver_is_asked_when_its_host_is_well(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_a_resolver_is_asked_when_its_host_is_well(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         calls.on_failure(calls.allow(None, "crm"), status=500)
         assert denied(calls).service_name == CRM
         assert calls.allow(HOST, "mail").granted == 1
 
-    def test_the_budget_comes_last(self, repository: Repository, now: ManualClock) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_the_budget_comes_last(self, store: BreakerStore, now: ManualClock) -> None:
+        calls = registry(store, fail_max=1)
         fail(calls)
         now.advance(seconds(60))
         calls.allow(HOST, "crm")
         assert denied(calls).reason == BUDGET
 
-    def test_a_pin_to_closed_lets_through_whatever_its_own_breaker_says(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_a_pin_to_closed_lets_through_whatever_its_own_breaker_says(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         calls.on_failure(calls.allow(None, "crm"), status=503, retry_after_s=600)
         calls.force_close(CRM, seconds=60, actor="cli")
         assert calls.allow(None, "crm").granted == 1
 
-    def test_a_pin_to_closed_does_not_speak_for_the_host(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_a_pin_to_closed_does_not_speak_for_the_host(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         fail(calls)
         calls.force_close(CRM, seconds=60, actor="cli")
         assert denied(calls).service_name == API
@@ -88,35 +91,35 @@ class TestDenial:
     """P1."""
 
     def test_carries_the_time_that_remains_until_the_last_of_them_lets_go(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
-        calls = registry(repository, fail_max=1)
+        calls = registry(store, fail_max=1)
         calls.settle(calls.admit("crm", HOST), [overloaded(300)])
         now.advance(seconds(10))
         error = denied(calls)
         assert (seconds(290), NOON + seconds(300)) == (error.remaining, error.retry_at)
         assert "290 seconds" in str(error)
 
-    def test_changes_nothing(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_changes_nothing(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         fail(calls)
-        before = repository.load_all()
+        before = store.load_all()
         denied(calls)
-        assert before == repository.load_all()
+        assert before == store.load_all()
 
 
 class TestClosed:
-    def test_nothing_is_written_while_all_goes_well(self, repository: Repository) -> None:
-        calls = registry(repository)
+    def test_nothing_is_written_while_all_goes_well(self, store: BreakerStore) -> None:
+        calls = registry(store)
         admission = calls.admit("crm", HOST, most=10)
         assert (admission.granted, admission.trial) == (10, False)
         assert calls.settle(admission, [SUCCESS] * 7 + [NEUTRAL] * 2, unused=1) == ()
-        assert repository.load_all() == []
+        assert store.load_all() == []
 
-    def test_the_failure_that_reaches_fail_max_in_a_row_opens_both(self, repository: Repository) -> None:
+    def test_the_failure_that_reaches_fail_max_in_a_row_opens_both(self, store: BreakerStore) -> None:
         """P4."""
         heard = Heard()
-        calls = registry(repository, heard, fail_max=3)
+        calls = registry(store, heard, fail_max=3)
         fail(calls, 2)
         calls.on_success(calls.allow(HOST, "crm"))
         fail(calls, 3)
@@ -124,18 +127,18 @@ class TestClosed:
         assert {each.reason for each in heard.transitions} == {"consecutive_failures"}
         assert calls.retry_at("crm", HOST) == NOON + seconds(60)
 
-    def test_a_flush_counts_in_the_order_of_its_calls(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=3)
+    def test_a_flush_counts_in_the_order_of_its_calls(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=3)
         assert calls.settle(calls.admit("crm", most=5), [FAILURE, FAILURE, SUCCESS, FAILURE, FAILURE]) == ()
         (opened,) = calls.settle(calls.admit("crm"), [FAILURE])
         assert opened.new is BreakerState.OPEN
 
     def test_many_within_a_window_open_in_spite_of_successes_with_a_cooldown_of_their_own(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
         """P4: rolling."""
         rolling = {"enabled": True, "window_s": 30, "threshold_failures": 4, "cooldown_s": 17}
-        calls = registry(repository, fail_max=100, rolling=rolling)
+        calls = registry(store, fail_max=100, rolling=rolling)
         for _ in range(3):
             calls.settle(calls.admit("crm", most=2), [FAILURE, SUCCESS])
             now.advance(seconds(5))
@@ -144,20 +147,79 @@ class TestClosed:
         (opened,) = calls.settle(calls.admit("crm"), [FAILURE])
         assert (opened.reason, opened.reset_timeout_s) == ("rolling_failures", 17.0)
 
-    def test_what_a_policy_calls_neutral_decides_nothing(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1, classify={"neutral_statuses": [500]})
+    def test_what_a_policy_calls_neutral_decides_nothing(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1, classify={"neutral_statuses": [500]})
         calls.on_failure(calls.allow(None, "crm"), status=404)
         calls.on_failure(calls.allow(None, "crm"), status=500)
         calls.on_neutral(calls.allow(None, "crm"))
         assert calls.current_state(resolver="crm") is BreakerState.CLOSED
-        assert repository.load_all() == []
+        assert store.load_all() == []
+
+
+class TestClassification:
+    """Host and resolver each by their own policy."""
+
+    def both(self, store: BreakerStore) -> BreakerRegistry:
+        tree = {
+            "defaults": {"fail_max": 1},
+            "hosts": {HOST: {"classify": {"neutral_statuses": [503]}}},
+            "resolvers": {"crm": {"classify": {"neutral_statuses": [500]}}},
+        }
+        return BreakerRegistry(store, BreakerPolicies(tree))
+
+    @pytest.mark.parametrize(("status", "opened"), [(500, HOST), (503, "crm"), (502, "both")])
+    def test_a_status_counts_only_where_it_is_a_failure(
+        self, store: BreakerStore, status: int, opened: str
+    ) -> None:
+        calls = self.both(store)
+        outcome = calls.classify("crm", HOST, BreakerRole.ERASE, status, FailureKind.TRANSIENT)
+        calls.settle(calls.admit("crm", HOST), [outcome])
+        states = (
+            calls.current_state(host=HOST) is BreakerState.OPEN,
+            calls.current_state(resolver="crm") is BreakerState.OPEN,
+        )
+        assert states == (opened in (HOST, "both"), opened in ("crm", "both"))
+
+    @pytest.mark.parametrize(("status", "opened"), [(500, HOST), (503, "crm")])
+    def test_so_does_a_single_call_s(self, store: BreakerStore, status: int, opened: str) -> None:
+        calls = self.both(store)
+        calls.on_failure(calls.allow(HOST, "crm"), status=status)
+        assert (calls.current_state(host=HOST) is BreakerState.OPEN) == (opened == HOST)
+        assert (calls.current_state(resolver="crm") is BreakerState.OPEN) == (opened == "crm")
+
+
+class TestClockSetBack:
+    """Waits keep their length, in every store."""
+
+    def test_a_cooldown_of_a_minute_takes_no_hour(self, store: BreakerStore, now: ManualClock) -> None:
+        calls = registry(store)
+        calls.settle(calls.admit("crm", HOST), [overloaded(60)])
+        now.advance(seconds(-3_600))
+        assert calls.cooldown_remaining_ms(HOST, "crm") == 60_000
+        assert calls.retry_at("crm", HOST) == now() + seconds(60)
+        now.advance(seconds(30))
+        assert calls.cooldown_remaining_ms(HOST, "crm") == 30_000, "restarted once, not at every read"
+        now.advance(seconds(30))
+        assert calls.allow(HOST, "crm").granted == 1
+
+    def test_an_open_breaker_waits_no_longer(self, store: BreakerStore, now: ManualClock) -> None:
+        calls = registry(store, fail_max=1)
+        fail(calls)
+        now.advance(seconds(-3_600))
+        assert calls.blocked([("crm", HOST)]) == {"crm": now() + seconds(60)}
+
+    def test_a_pin_ends_on_the_date_that_was_named(self, store: BreakerStore, now: ManualClock) -> None:
+        calls = registry(store)
+        calls.force_open(CRM, until=NOON + seconds(60), actor="cli")
+        now.advance(seconds(-3_600))
+        assert calls.retry_at("crm") == NOON + seconds(60)
 
 
 class TestTrials:
     @pytest.fixture
-    def calls(self, repository: Repository, now: ManualClock) -> BreakerRegistry:
+    def calls(self, store: BreakerStore, now: ManualClock) -> BreakerRegistry:
         """Opened, and the wait is over."""
-        calls = registry(repository, fail_max=1)
+        calls = registry(store, fail_max=1)
         fail(calls)
         now.advance(seconds(60))
         return calls
@@ -186,10 +248,10 @@ class TestTrials:
         assert calls.retry_at("crm", HOST) == now() + seconds(60)
 
     def test_two_good_ones_close_where_two_are_asked_for_and_one_may_run(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
         """B7 through the registry."""
-        calls = registry(repository, fail_max=1, success_threshold=2, trial_calls=1)
+        calls = registry(store, fail_max=1, success_threshold=2, trial_calls=1)
         fail(calls)
         now.advance(seconds(60))
         calls.on_success(calls.allow(HOST, "crm"))
@@ -203,9 +265,9 @@ class TestTrials:
         calls.allow(HOST, "crm")
 
     def test_what_was_admitted_and_not_called_frees_its_slot(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
-        calls = registry(repository, fail_max=1, trial_calls=3)
+        calls = registry(store, fail_max=1, trial_calls=3)
         fail(calls)
         now.advance(seconds(60))
         admission = calls.admit("crm", HOST, most=10)
@@ -213,8 +275,8 @@ class TestTrials:
         calls.settle(admission, [], unused=2)
         assert calls.admit("crm", HOST, most=10).granted == 2
 
-    def test_outcomes_may_be_told_in_parts(self, repository: Repository, now: ManualClock) -> None:
-        calls = registry(repository, fail_max=1, trial_calls=3, success_threshold=3)
+    def test_outcomes_may_be_told_in_parts(self, store: BreakerStore, now: ManualClock) -> None:
+        calls = registry(store, fail_max=1, trial_calls=3, success_threshold=3)
         fail(calls)
         now.advance(seconds(60))
         admission = calls.admit("crm", HOST, most=3)
@@ -230,9 +292,9 @@ class TestTrials:
             assert calls.allow(HOST, "crm", role).granted == 1
         assert calls.admit("crm", HOST, BreakerRole.VERIFY).granted == 0
 
-    def test_jitter_moves_the_first_trial_by_at_most_what_is_allowed(self, repository: Repository) -> None:
+    def test_jitter_moves_the_first_trial_by_at_most_what_is_allowed(self, store: BreakerStore) -> None:
         """P4: here chance has it that all of it is waited."""
-        calls = registry(repository, fail_max=1, jitter_ms=150)
+        calls = registry(store, fail_max=1, jitter_ms=150)
         fail(calls)
         assert calls.retry_at("crm", HOST) == NOON + timedelta(seconds=60, milliseconds=150)
 
@@ -250,23 +312,23 @@ class TestLateResult:
     """A result from before the last transition is ignored, and frees nothing twice."""
 
     def test_a_success_from_before_the_opening_does_not_close_it(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
         """P3."""
-        calls = registry(repository, fail_max=1)
+        calls = registry(store, fail_max=1)
         early = calls.allow(HOST, "crm")
         fail(calls)
         now.advance(seconds(60))
         calls.allow(HOST, "crm")
-        before = repository.load_all()
+        before = store.load_all()
         calls.on_success(early)
         calls.on_failure(early, status=503, retry_after_s=300)
-        assert before == repository.load_all()
+        assert before == store.load_all()
 
     def test_a_lost_trial_that_comes_back_frees_nobody_s_slot(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
-        calls = registry(repository, fail_max=1, stuck_timeout_s=100, success_threshold=9)
+        calls = registry(store, fail_max=1, stuck_timeout_s=100, success_threshold=9)
         fail(calls)
         now.advance(seconds(60))
         lost = calls.allow(HOST, "crm")
@@ -276,25 +338,25 @@ class TestLateResult:
         assert calls.admit("crm", HOST).granted == 0
 
     def test_a_last_look_denies_what_was_admitted_before_the_opening(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
-        calls = registry(repository, fail_max=1)
+        calls = registry(store, fail_max=1)
         early = calls.admit("crm", HOST, most=5)
-        assert calls.last_look(early).blocked_until is None
+        assert calls.recheck(early).blocked_until is None
         calls.settle(early, [FAILURE])
-        assert calls.last_look(early).blocked_until == NOON + seconds(60)
+        assert calls.recheck(early).blocked_until == NOON + seconds(60)
         now.advance(seconds(60))
         trial = calls.admit("crm", HOST)
-        assert calls.last_look(trial).blocked_until is None
-        assert calls.last_look(early).blocked_until is not None
+        assert calls.recheck(trial).blocked_until is None
+        assert calls.recheck(early).blocked_until is not None
 
 
 class TestCooldown:
     """P3."""
 
     @pytest.mark.parametrize("status", [429, 503])
-    def test_retry_after_is_kept_to(self, repository: Repository, now: ManualClock, status: int) -> None:
-        calls = registry(repository)
+    def test_retry_after_is_kept_to(self, store: BreakerStore, now: ManualClock, status: int) -> None:
+        calls = registry(store)
         calls.settle(calls.admit("crm", HOST), [overloaded(120, status)])
         assert (COOLDOWN, seconds(120)) == ((error := denied(calls)).reason, error.remaining)
         assert calls.cooldown_remaining_ms(HOST, "crm") == 120_000
@@ -302,31 +364,41 @@ class TestCooldown:
         assert calls.allow(HOST, "crm").granted == 1
         assert calls.cooldown_remaining_ms(HOST, "crm") is None
 
-    def test_retry_after_may_be_a_date(self, repository: Repository) -> None:
-        calls = registry(repository)
+    def test_retry_after_may_be_a_date(self, store: BreakerStore) -> None:
+        calls = registry(store)
         wait = retry_after("Mon, 02 Mar 2026 12:02:00 GMT")
         calls.settle(calls.admit("crm"), [Outcome(OutcomeKind.FAILURE, 429, wait)])
         assert calls.retry_at("crm") == NOON + seconds(120)
 
-    def test_up_to_a_cap(self, repository: Repository) -> None:
-        calls = registry(repository)
+    def test_up_to_a_cap(self, store: BreakerStore) -> None:
+        calls = registry(store)
         calls.settle(calls.admit("crm"), [overloaded(86_400)])
         assert calls.retry_at("crm") == NOON + seconds(900)
 
-    def test_other_statuses_set_none(self, repository: Repository) -> None:
-        calls = registry(repository)
+    def test_other_statuses_set_none(self, store: BreakerStore) -> None:
+        calls = registry(store)
         calls.settle(calls.admit("crm"), [overloaded(120, 500)])
         assert calls.retry_at("crm") is None
 
-    def test_a_success_from_before_does_not_clear_it(self, repository: Repository) -> None:
-        calls = registry(repository)
+    def test_a_success_from_before_does_not_clear_it(self, store: BreakerStore) -> None:
+        calls = registry(store)
         early = calls.allow(None, "crm")
         calls.settle(calls.admit("crm"), [overloaded(120)])
         calls.on_success(early)
         assert denied(calls, None).reason == COOLDOWN
 
-    def test_a_shorter_one_does_not_end_a_longer_one(self, repository: Repository) -> None:
-        calls = registry(repository)
+    def test_it_is_reported_once_as_a_hold(self, store: BreakerStore) -> None:
+        """No state change, so that calls in progress still count."""
+        heard = Heard()
+        calls = registry(store, heard)
+        calls.settle(calls.admit("crm", most=3), [overloaded(120), overloaded(5), FAILURE])
+        (hold,) = heard.transitions
+        assert (hold.reason, hold.old, hold.new) == ("retry_after", BreakerState.CLOSED, BreakerState.CLOSED)
+        assert hold.retry_at == NOON + seconds(120)
+        assert store.load([CRM])[CRM].failure_count == 3
+
+    def test_a_shorter_one_does_not_end_a_longer_one(self, store: BreakerStore) -> None:
+        calls = registry(store)
         both = calls.admit("crm", most=2)
         calls.settle(both, [overloaded(120), overloaded(5)])
         assert calls.retry_at("crm") == NOON + seconds(120)
@@ -336,9 +408,9 @@ class TestPin:
     """B4 and B5 through the registry."""
 
     def test_to_open_holds_for_its_whole_time_and_ends_in_a_trial(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
-        calls = registry(repository)
+        calls = registry(store)
         calls.force_open(CRM, seconds=3_600, actor="officer:1")
         now.advance(seconds(3_599))
         assert (PINNED, seconds(1)) == ((error := denied(calls)).reason, error.remaining)
@@ -347,9 +419,9 @@ class TestPin:
         assert (admission.granted, admission.trial) == (1, True)
 
     def test_to_closed_holds_whatever_comes_and_counts_nothing(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
-        calls = registry(repository, fail_max=1)
+        calls = registry(store, fail_max=1)
         calls.force_close(CRM, seconds=60, actor="officer:1")
         permits = [calls.allow(None, "crm") for _ in range(3)]
         for permit in permits[:2]:
@@ -361,10 +433,19 @@ class TestPin:
         calls.on_failure(calls.allow(None, "crm"), status=500)
         assert calls.current_state(resolver="crm") is BreakerState.OPEN
 
+    def test_unpinned_it_keeps_its_state_and_the_next_call_is_a_trial(self, store: BreakerStore) -> None:
+        calls = registry(store)
+        calls.force_open(CRM, seconds=3_600, actor="officer:1")
+        made = calls.unpin(CRM, actor="officer:1")
+        assert (made.old, made.new, made.reason) == (BreakerState.OPEN, BreakerState.OPEN, "unpinned")
+        assert calls.admit("crm").trial
+        with pytest.raises(Conflict):
+            calls.unpin(CRM, actor="officer:1")
+
 
 class TestLooking:
-    def test_blocked_ones_are_named_with_their_time_in_one_look(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_blocked_ones_are_named_with_their_time_in_one_look(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         calls.on_failure(calls.allow(None, "crm"), status=500)
         calls.on_failure(calls.allow("shared.example", None), status=500)
         pairs = [("crm", HOST), ("mail", "shared.example"), ("files", "shared.example"), ("archive", None)]
@@ -373,9 +454,9 @@ class TestLooking:
         assert calls.blocked([]) == {}
 
     def test_those_whose_trials_are_all_under_way_are_named_for_their_role(
-        self, repository: Repository, now: ManualClock
+        self, store: BreakerStore, now: ManualClock
     ) -> None:
-        calls = registry(repository, fail_max=1)
+        calls = registry(store, fail_max=1)
         fail(calls)
         now.advance(seconds(60))
         calls.allow(HOST, "crm")
@@ -383,11 +464,11 @@ class TestLooking:
         assert calls.blocked([("crm", HOST)], BreakerRole.RECTIFY) == {}
         assert list(calls.blocked([("crm", HOST)], BreakerRole.ERASE)) == ["crm"]
 
-    def test_what_was_last_heard_is_told_without_asking(self, repository: Repository) -> None:
-        calls = registry(repository, fail_max=1)
+    def test_what_was_last_heard_is_told_without_asking(self, store: BreakerStore) -> None:
+        calls = registry(store, fail_max=1)
         fail(calls)
-        repository.atomic_reset(CRM)
-        repository.atomic_reset(API)
+        Repository(store).atomic_reset(CRM)
+        Repository(store).atomic_reset(API)
         assert calls.last_known("crm", HOST).blocked_until == NOON + seconds(60)
         calls.retry_at("crm", HOST)
         assert calls.last_known("crm", HOST).blocked_until is None
@@ -420,22 +501,22 @@ class Grumpy(BreakerListener):
 class TestListeners:
     """P4."""
 
-    def test_hear_of_calls_outcomes_and_moves_in_their_order(self, repository: Repository) -> None:
+    def test_hear_of_calls_outcomes_and_moves_in_their_order(self, store: BreakerStore) -> None:
         recorder = Recorder()
         policies = BreakerPolicies({"defaults": {"fail_max": 1}})
-        calls = BreakerRegistry(repository, policies, [recorder])
+        calls = BreakerRegistry(store, policies, [recorder])
         calls.on_success(calls.allow(None, "crm"))
         calls.on_failure(calls.allow(None, "crm"), status=500)
         told = ["before_call", "success", "before_call", "failure", "state_change"]
         assert recorder.heard == [(each, CRM) for each in told]
 
-    def test_one_that_raises_changes_nothing(self, repository: Repository) -> None:
+    def test_one_that_raises_changes_nothing(self, store: BreakerStore) -> None:
         recorder, policies = Recorder(), BreakerPolicies({"defaults": {"fail_max": 1}})
 
         def grumble(_: Transition) -> None:
             raise RuntimeError
 
-        calls = BreakerRegistry(repository, policies, [Grumpy(), recorder], grumble)
+        calls = BreakerRegistry(store, policies, [Grumpy(), recorder], grumble)
         permit: Permit = calls.allow(None, "crm")
         calls.on_failure(permit, status=500)
         assert calls.current_state(resolver="crm") is BreakerState.OPEN

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from breaker_cast import CRM, NOON, seconds
+from breaker_cast import CRM, NOON, registry, seconds
 
 from effaced.breakers.model import BreakerState, CircuitBreakerStateData
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
+from effaced.breakers.stores.base import BreakerStore
 from effaced.core.clock import ManualClock
 from effaced.core.errors import Refused
 
@@ -208,6 +209,12 @@ class TestForce:
             repository.atomic_force_open(CRM, "because Anna called")
         assert repository.get_by_service_name(CRM) is None
 
+    @pytest.mark.parametrize("who", ["Anna from sales", "officer:", "cli; DROP", "intern:1"])
+    def test_a_controller_that_is_no_actor_is_refused(self, repository: Repository, who: str) -> None:
+        with pytest.raises(Refused, match="actor"):
+            repository.set_manual_control(CRM, "open", who)
+        assert repository.get_by_service_name(CRM) is None
+
     def test_a_pin_is_let_go_with_or_without_its_reason(self, repository: Repository) -> None:
         repository.set_manual_control(CRM, "open", "officer:1", "maintenance", NOON + seconds(60))
         assert repository.clear_manual_control(CRM, preserve_reason=True)
@@ -244,6 +251,19 @@ class TestAdministration:
     def test_a_state_that_does_not_exist_is_refused(self, repository: Repository) -> None:
         with pytest.raises(Refused, match="half_open"):
             repository.update_state(CRM, "ajar")
+
+    def test_set_to_open_it_blocks_calls_for_the_policy_s_wait(
+        self, store: BreakerStore, repository: Repository, now: ManualClock
+    ) -> None:
+        repository.update_state(CRM, "open")
+        calls = registry(store)
+        assert (calls.admit("crm").granted, calls.retry_at("crm")) == (0, NOON + seconds(60))
+        now.advance(seconds(60))
+        assert calls.admit("crm").trial
+
+    def test_a_moment_without_a_time_zone_is_refused(self, repository: Repository) -> None:
+        with pytest.raises(Refused, match="time zone"):
+            repository.update_state(CRM, "open", opened_at=NOON.replace(tzinfo=None))
 
     def test_open_ones_come_longest_open_first_and_no_more_than_asked_for(
         self, repository: Repository, now: ManualClock

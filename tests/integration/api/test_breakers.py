@@ -15,10 +15,9 @@ from werkzeug.test import TestResponse
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.scopes import Scope
 from effaced.audit.tables import AuditEvent
+from effaced.breakers.layered.outage_log import L2SyncFailureRecord, OutageLog
 from effaced.breakers.model import BreakerState
 from effaced.breakers.outcomes import Outcome, OutcomeKind
-from effaced.breakers.shadow import L2SyncFailureRecord
-from effaced.breakers.shadow_rows import SQLShadowKeeper
 from effaced.breakers.tables import BreakerShadow
 from effaced.core import clock
 from effaced.notify.tables import Message
@@ -253,10 +252,10 @@ class TestTellingPeople:
 
 def test_shadow_records_that_were_made_up_for_are_forgotten_in_time(api: Api) -> None:
     with clock.pretend(clock.now()) as now:
-        keeper = SQLShadowKeeper(api.runtime.db)
+        log = OutageLog(api.runtime.db)
         for name in ("resolver:crm", "resolver:mail"):
-            keeper.add(L2SyncFailureRecord(name, "open", clock.now(), "ConnectionError", "open"))
-        keeper.mark("resolver:crm", clock.now())
+            log.add(L2SyncFailureRecord(name, "open", clock.now(), "ConnectionError", "open"))
+        log.mark_as_synced("resolver:crm", clock.now())
         now.advance(timedelta(days=91))
         api.runtime.tidy()
     with api.runtime.db.read() as session:
@@ -271,3 +270,48 @@ def test_old_moves_are_forgotten_by_the_housekeeping_but_each_breakers_latest(ap
         api.runtime.tidy()
         moves = api.get(f"{CRM}/transitions").get_json()["transitions"]
     assert [each["reason"] for each in moves] == ["reset"]
+
+
+class TestNewVerbs:
+    def test_unpinned_reset_with_its_host_and_deleted(self, api: Api) -> None:
+        fail(api)
+        post(api, f"{CRM}/open", seconds=600, **WHY)
+        assert post(api, f"{CRM}/unpin", **WHY).get_json()["pin"] is None
+        assert post(api, f"{CRM}/unpin", **WHY).status_code == 409
+        found = post(api, f"{CRM}/reset", **WHY).get_json()
+        assert (found["state"], found["blocked_by_host"]) == ("closed", "host:api.example")
+        found = post(api, f"{CRM}/reset", include_host=True, **WHY).get_json()
+        assert (found["blocked_by_host"], found["blocked_until"]) == (None, None)
+        assert post(api, f"{CRM}/delete", **WHY).status_code == 409
+        api.runtime.breakers.force_open("resolver:former", seconds=60, actor="cli")
+        assert post(api, f"{BREAKERS}/resolver:former/delete", **WHY).get_json()["deleted"] is True
+        assert api.get(f"{BREAKERS}/resolver:former").status_code == 404
+
+    def test_a_policy_and_a_rate_are_set_by_hand_and_in_force_at_once(self, api: Api) -> None:
+        headers, client = api.headers(), api.app.test_client()
+        body = {"fields": {"fail_max": 2}, "rate_per_second": 4, **WHY}
+        found = client.put(f"{CRM}/policy", json=body, headers=headers).get_json()
+        assert (found["roles"]["erase"]["fail_max"], found["rate_per_second"]) == (2, 4)
+        assert found["overrides"] == {"breaker": {"fail_max": 2}, "rate": {"rate_per_second": 4}}
+        assert api.runtime.breakers.policy("resolver:crm").fail_max == 2
+        everything = f"{BREAKERS}/defaults/policy"
+        found = client.put(everything, json={"fields": {"jitter_ms": 9}, **WHY}, headers=headers).get_json()
+        assert found["roles"]["verify"]["jitter_ms"] == 9
+        body = {"fields": {"fail_max": 8}, **WHY}
+        assert client.put(f"{CRM}/policy", json=body, headers=headers).status_code == 422
+
+    def test_attempts_limited_at_run_time_lower_fail_max(self, api: Api) -> None:
+        path = "/api/v1/retries/policies/resolvers/crm"
+        api.app.test_client().put(path, json={"policy": {"max_attempts": 3}}, headers=api.headers())
+        api.runtime.breakers.refresh_policies()
+        assert api.runtime.breakers.policy("resolver:crm").fail_max == 2
+        assert api.get(f"{CRM}/policy").get_json()["roles"]["erase"]["fail_max"] == 2
+
+    def test_outages_are_told_from_the_database(self, api: Api) -> None:
+        record = L2SyncFailureRecord("resolver:crm", "open", clock.now(), "ConnectionError", "closed")
+        OutageLog(api.runtime.db).add(record)
+        found = api.get(f"{BREAKERS}/outages").get_json()
+        assert [(each["service_name"], each["to"]) for each in found["timeline"]] == [
+            ("resolver:crm", "open")
+        ]
+        assert (found["errors"], found["drift"]) == ({"ConnectionError": 1}, [])

@@ -15,7 +15,7 @@ from effaced.audit.tables import AuditEvent
 from effaced.breakers import transitions
 from effaced.breakers.model import BreakerState, Transition
 from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
+from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core import clock
 from effaced.core.clock import ManualClock
 from effaced.core.db import Database
@@ -35,7 +35,7 @@ def heard() -> Heard:
 
 @pytest.fixture
 def calls(db: Database, heard: Heard) -> BreakerRegistry:
-    return registry(SQLCircuitBreakerStateRepository(db), heard, fail_max=1)
+    return registry(SqlBreakerStore(db), heard, fail_max=1)
 
 
 def moves(db: Database, **about: object) -> list[Transition]:
@@ -93,7 +93,7 @@ class TestMoves:
         calls.allow(None, "crm")
         now.advance(timedelta(days=40))
         with db.begin() as session:
-            assert transitions.forget(session, timedelta(days=30)) == 1
+            assert transitions.delete_old(session, timedelta(days=30)) == 1
         assert [each.new for each in moves(db)] == [BreakerState.HALF_OPEN]
 
     def test_what_is_remembered_is_the_latest_made_whoever_wrote_it_down_later(self, db: Database) -> None:
@@ -102,24 +102,24 @@ class TestMoves:
             CRM, BreakerState.HALF_OPEN, BreakerState.CLOSED, "trials_succeeded", NOON + seconds(1)
         )
         with db.begin() as session:
-            transitions.keep(session, [later])
-            transitions.keep(session, [first])
-            found = transitions.remembered(session, [CRM])[CRM]
+            transitions.write(session, [later])
+            transitions.write(session, [first])
+            found = transitions.last_known(session, [CRM])[CRM]
         assert found.state is BreakerState.CLOSED
 
     def test_half_open_is_remembered_as_open_for_another_wait(self, db: Database) -> None:
         """Nobody knows any more which trials are under way."""
         with db.begin() as session:
-            transitions.keep(
+            transitions.write(
                 session,
                 [Transition(CRM, BreakerState.OPEN, BreakerState.HALF_OPEN, "trial_started", NOON, 90)],
             )
-            found = transitions.remembered(session)[CRM]
+            found = transitions.last_known(session)[CRM]
         assert (BreakerState.OPEN, NOON + seconds(90)) == (found.state, found.retry_at)
 
 
 def test_a_trial_that_starts_in_a_transaction_is_undone_with_it(calls: BreakerRegistry, db: Database) -> None:
-    calls.repository.update_state(CRM, "open")
+    calls.repository.update_state(CRM, "open", opened_at=NOON - seconds(60))
     with db.sessions() as session:
         assert calls.within(session).admit("crm").granted == 1
         session.rollback()
@@ -163,7 +163,7 @@ class TestPeople:
 
         with pytest.raises(LookupError):
             force_and_fail()
-        assert (moves(db), events(db), calls.repository.load_all(), heard.transitions) == ([], [], [], [])
+        assert (moves(db), events(db), calls.store.load_all(), heard.transitions) == ([], [], [], [])
 
     def test_closing_and_resetting_are_rows_and_events_too(
         self, calls: BreakerRegistry, db: Database
@@ -175,6 +175,25 @@ class TestPeople:
         assert [payload["previous"] for _, _, payload in events(db)] == ["open", "closed"]
         told = [(each.reason, each.actor) for each in reversed(moves(db))]
         assert told[1:] == [("forced_closed", "cli"), ("reset", "officer:1")]
+
+    def test_the_verbs_of_the_repository_leave_the_same_events(
+        self, calls: BreakerRegistry, db: Database, heard: Heard
+    ) -> None:
+        repository = calls.repository
+        repository.atomic_force_open(CRM, "maintenance", 7)
+        repository.clear_manual_control(CRM)
+        repository.set_manual_control(CRM, "closed", "officer:8")
+        repository.atomic_reset(CRM, controlled_by_id="cli")
+        repository.delete_state(CRM)
+        assert [(type_, actor) for type_, actor, _ in events(db)] == [
+            ("BREAKER_FORCED_OPEN", "officer:7"),
+            ("BREAKER_UNPINNED", "system"),
+            ("BREAKER_FORCED_CLOSED", "officer:8"),
+            ("BREAKER_RESET", "cli"),
+            ("BREAKER_DELETED", "system"),
+        ]
+        told = ["forced_open", "unpinned", "forced_closed", "reset", "deleted"]
+        assert [each.reason for each in heard.transitions] == told
 
     @pytest.mark.parametrize(
         ("about", "field"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from breaker_cast import CRM, FAILURE, registry
+from breaker_cast import CRM, FAILURE, NOON, registry
 from sqlalchemy import text
 
 from effaced.breakers.registry import STORE_UNAVAILABLE, BreakerRegistry
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
+from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core.db import Database
 
 
@@ -22,11 +22,11 @@ def database(migrated_postgres_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def calls(database: Database) -> BreakerRegistry:
-    return registry(SQLCircuitBreakerStateRepository(database), fail_max=1)
+    return registry(SqlBreakerStore(database), fail_max=1)
 
 
 def test_a_trial_is_put_off(database: Database, calls: BreakerRegistry) -> None:
-    calls.repository.update_state(CRM, "open")
+    calls.repository.update_state(CRM, "open", opened_at=NOON)
     with database.begin() as session:
         session.execute(text("SELECT * FROM effaced_breakers FOR UPDATE"))
         assert ((denied := calls.admit("crm")).granted, denied.reason) == (0, STORE_UNAVAILABLE)

@@ -45,7 +45,7 @@ def move(
 
 def keep(db: Database, *made: Transition) -> None:
     with db.begin() as session:
-        transitions.keep(session, made)
+        transitions.write(session, made)
 
 
 def summed(db: Database, window_s: float = HOUR) -> dict[str, BreakerSummary]:
@@ -70,6 +70,12 @@ def test_opens_per_hour_and_reasons_are_counted_by_breaker(db: Database) -> None
     assert found[CRM].reasons == {"consecutive_failures": 1, "trial_failed": 1, "forced_open": 1}
     assert (found["resolver:mail"].opens, found["resolver:mail"].reasons) == (0, {})
     assert summed(db, 1_800)[CRM].opens_per_hour == 6.0
+
+
+def test_a_retry_after_hold_counts_like_an_opening(db: Database) -> None:
+    keep(db, Transition(CRM, CLOSED, CLOSED, "retry_after", NOON - seconds(600), None, NOON - seconds(480)))
+    found = summed(db)[CRM]
+    assert (found.opens, found.reasons, found.held_back_s) == (1, {"retry_after": 1}, 120)
 
 
 def test_success_after_open_is_the_share_of_trials_that_closed_it(db: Database) -> None:

@@ -20,6 +20,7 @@ from effaced import doorbell
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import AuditEvent, Note
 from effaced.breakers.model import BreakerState
+from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.cli.breaker.group import breaker
 from effaced.cli.serve import drain
 from effaced.core import clock
@@ -27,6 +28,7 @@ from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError, Conflict, NotFound, Refused
+from effaced.core.servers import Valkey
 from effaced.model import AttemptOutcome, SubjectRef, new_id
 from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.flow import pause
@@ -142,6 +144,12 @@ class TestShow:
         assert (found["pin"]["by"], found["pin"]["reason"]) == ("cli", WHY[1])
         assert WHY[1] in run("show").output
 
+    def test_has_the_failures_in_a_row_and_how_many_open_it(self, run: Run, runtime: Runtime) -> None:
+        calls = runtime.breakers
+        calls.settle(calls.admit("mail", most=2), [Outcome(OutcomeKind.FAILURE)] * 2)
+        (line,) = [line for line in run("show").output.splitlines() if "resolver:mail" in line]
+        assert "2 of 5" in line
+
 
 class TestSteering:
     def test_open_lets_nothing_through_for_so_long(self, run: Run, runtime: Runtime) -> None:
@@ -198,9 +206,89 @@ class TestSteering:
         command = [sys.executable, "-m", "effaced", "breaker", "open", "crm", "--seconds", "60", *WHY]
         done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
-        assert "held open until" in done.stdout
+        assert "pinned open until" in done.stdout
         assert list(runtime.breakers.blocked([("crm", "api.example")])) == ["crm"]
         assert not runtime.breakers.admit("crm", "api.example").granted
+
+
+class TestAHostThatBlocksToo:
+    @pytest.fixture(autouse=True)
+    def failing(self, runtime: Runtime) -> None:
+        for _ in range(5):
+            runtime.breakers.on_failure(runtime.breakers.allow("api.example", "crm"), status=503)
+
+    def test_reset_says_that_the_host_still_blocks_and_so_does_show(self, run: Run) -> None:
+        said = run("reset", "crm", *WHY).output
+        assert "host:api.example still blocks its calls" in said
+        (crm,) = json.loads(run("show", "--resolver", "crm", "--json").output)
+        assert (crm["state"], crm["blocked_by_host"]) == ("closed", "host:api.example")
+        assert crm["blocked_until"] is not None
+        assert "host:api.example" in run("show", "--resolver", "crm").output
+
+    def test_reset_can_include_it(self, run: Run, runtime: Runtime) -> None:
+        said = run("reset", "crm", "--include-host", *WHY).output
+        assert "still blocks" not in said
+        assert runtime.breakers.blocked([("crm", "api.example")]) == {}
+
+
+class TestNewVerbs:
+    def test_unpin_keeps_the_state(self, run: Run, runtime: Runtime) -> None:
+        run("open", "crm", "--seconds", "600", *WHY)
+        assert "unpinned and open" in run("unpin", "crm", *WHY).output
+        assert runtime.breakers.admit("crm").trial
+        with pytest.raises(Conflict):
+            run("unpin", "crm", *WHY)
+
+    def test_delete_is_for_systems_that_are_gone(self, run: Run, runtime: Runtime) -> None:
+        runtime.breakers.force_open("resolver:former", seconds=60, actor="cli")
+        run("delete", "resolver:former", *WHY)
+        assert runtime.breakers.store.load(["resolver:former"]) == {}
+        with pytest.raises(Conflict, match="still configured"):
+            run("delete", "crm", *WHY)
+
+    def test_set_changes_policy_and_rate_for_one_or_for_all(self, run: Run, runtime: Runtime) -> None:
+        run("set", "crm", "fail_max=3", "rolling.enabled=true", "--rate", "5", *WHY)
+        run("set", "defaults", "reset_timeout_s=90", *WHY)
+        with runtime.db.read() as session:
+            policies = runtime.breaker_policies_in_force(session)
+            assert runtime.rate_in_force(session, "resolver:crm") == 5
+        crm = policies.for_resolver("crm")
+        assert (crm.fail_max, crm.rolling.enabled, crm.reset_timeout_s) == (3, True, 90)
+        assert policies.for_resolver("mail").reset_timeout_s == 90
+
+    def test_set_refuses_what_would_open_too_late_or_is_no_field(self, run: Run, runtime: Runtime) -> None:
+        with pytest.raises(Refused) as caught:
+            run("set", "crm", "fail_max=8", *WHY)
+        assert [each.where for each in caught.value.problems] == ["resolvers.crm.fail_max"]
+        with pytest.raises(ConfigurationError, match="fail_max"):
+            run("set", "crm", "failmax=3", *WHY)
+        assert runtime.breakers.policy("resolver:crm").fail_max == 5
+
+    def test_the_half_open_budget_is_shown(self, run: Run, runtime: Runtime) -> None:
+        runtime.breakers.repository.update_state("resolver:crm", "half_open")
+        assert runtime.breakers.admit("crm").trial
+        (crm,) = json.loads(run("show", "--resolver", "crm", "--json").output)
+        assert crm["trial_budget"]["erase"] == {"limit": 1, "free": 0}
+        assert crm["trial_budget"]["verify"] == {"limit": 1, "free": 1}
+
+    def test_outages_are_told(self, run: Run) -> None:
+        assert "No outage" in run("outages").output
+
+
+def test_while_redis_is_away_show_says_that_these_are_the_last_known_states(
+    settings: Settings, own_valkey: Valkey
+) -> None:
+    redis = settings.model_copy(update={"breaker_store": "redis", "breaker_redis_url": own_valkey.url})
+    runtime = Runtime(redis)
+    runtime.breakers.force_open("resolver:crm", seconds=600, actor="cli")
+    own_valkey.stop()
+    shown = CliRunner().invoke(breaker, ["show"], obj=redis, catch_exceptions=False)
+    assert "does not answer" in shown.output
+    (crm,) = json.loads(
+        CliRunner().invoke(breaker, ["show", "--resolver", "crm", "--json"], obj=redis).output
+    )
+    assert (crm["state"], crm["last_known"]) == ("open", True)
+    runtime.db.dispose()
 
 
 class TestMistakes:

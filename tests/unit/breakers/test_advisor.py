@@ -10,7 +10,7 @@ from breaker_cast import API, CRM, NOON
 from hypothesis import given
 from hypothesis import strategies as st
 
-from effaced.breakers.advisor import FAIL_MAX, RATE, RESET_S, SUCCESSES, HostMetrics, Suggestion, advise
+from effaced.breakers.advice.rules import FAIL_MAX, RATE, RESET_S, SUCCESSES, HostMetrics, Suggestion, advise
 from effaced.breakers.policy import BreakerPolicy
 from effaced.model import PolicyKind
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from breaker_cast import NOON
 
-from effaced.breakers.drift import (
+from effaced.breakers.layered.drift import (
     DriftReconciler,
     DriftReconciliationRecord,
     DriftReconciliationResult,

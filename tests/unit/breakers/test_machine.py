@@ -45,6 +45,10 @@ def cause(event: BreakerEvent, data: CircuitBreakerStateData) -> Step:
             return machine.force(data, OPEN, NOON, until=None, actor="cli")
         case BreakerEvent.FORCED_CLOSED:
             return machine.force(data, CLOSED, NOON, until=None, actor="cli")
+        case BreakerEvent.UNPINNED:
+            return machine.unpin(data, NOON, actor="cli")
+        case BreakerEvent.DELETED:
+            return machine.delete(data, NOON, actor="cli")
         case BreakerEvent.RESET:
             return machine.reset(data, NOON, actor="cli")
         case BreakerEvent.KNOWN_OPEN:
@@ -112,9 +116,9 @@ class TestMoments:
 
     def test_a_pin_and_a_cooldown_that_are_over_go_with_the_next_write(self) -> None:
         data = is_open(pinned=OPEN, expires_at=NOON, controlled_by="cli", cooldown_until=NOON)
-        tidy = machine.tidied(data, NOON)
+        tidy = machine.without_expired(data, NOON)
         assert (tidy.pinned, tidy.controlled_by, tidy.cooldown_until) == (None, None, None)
-        assert machine.tidied(data, NOON - timedelta(seconds=1)) == data
+        assert machine.without_expired(data, NOON - timedelta(seconds=1)) == data
 
     def test_a_wait_longer_than_the_cap_is_not_doubled(self) -> None:
         policy = BreakerPolicy(reset_timeout_s=800)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository
 from effaced.breakers.model import BreakerRole
-from effaced.breakers.policy import BreakerPolicies, BreakerPolicy
+from effaced.breakers.policy import BreakerPolicies, BreakerPolicy, CallLimits
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
+from effaced.breakers.stores.memory import MemoryBreakerStore
 from effaced.core.errors import ConfigurationError
 
 FILE = """
@@ -71,6 +71,37 @@ class TestLayers:
         assert policies.for_host("api.example", BreakerRole.RECTIFY).fail_max == 4
         assert policies.for_host("other.example").fail_max == 4
 
+    def test_a_host_s_own_field_wins_over_a_role_s_default(self) -> None:
+        tree = {
+            "defaults": {"roles": {"verify": {"trial_calls": 2, "fail_max": 9}}},
+            "hosts": {"api.example": {"trial_calls": 1}},
+        }
+        policy = BreakerPolicies(tree).for_host("api.example", BreakerRole.VERIFY)
+        assert (policy.trial_calls, policy.fail_max) == (1, 9)
+
+    def test_a_host_in_another_case_keeps_its_settings(self, path: Path) -> None:
+        policies = load_policies(path, "hosts.api.EXAMPLE.trial_calls=3").replace(
+            {"host:Api.Example": {"jitter_ms": 5}}
+        )
+        policy = policies.named("host:API.example", BreakerRole.ERASE)
+        assert (policy.reset_timeout_s, policy.fail_max, policy.trial_calls, policy.jitter_ms) == (
+            45,
+            2,
+            3,
+            5,
+        )
+
+    def test_two_blocks_of_one_host_in_different_case_are_merged(self, path: Path) -> None:
+        path.write_text("version: 1\nhosts:\n  A.example: {fail_max: 2}\n  a.EXAMPLE: {trial_calls: 4}\n")
+        policy = load_policies(path).for_host("a.example")
+        assert (policy.fail_max, policy.trial_calls) == (2, 4)
+
+    def test_a_change_at_run_time_wins_over_the_file_s_roles(self) -> None:
+        """What is reported as changed is in force, for every role."""
+        tree = {"resolvers": {"crm": {"fail_max": 6, "roles": {"erase": {"fail_max": 7}}}}}
+        policies = BreakerPolicies(tree).replace({"resolver:crm": {"fail_max": 3}})
+        assert {policies.for_resolver("crm", role).fail_max for role in BreakerRole} == {3}
+
     def test_file_then_environment_then_command_line(self, path: Path) -> None:
         environment = (
             "defaults.fail_max=7, resolvers.crm.reset_timeout_s=20, hosts.api.example.roles.erase.fail_max=6"
@@ -92,13 +123,13 @@ class TestLayers:
 
     def test_they_are_asked_for_while_it_runs_and_wrong_ones_change_nothing(self) -> None:
         given: list[dict[str, dict[str, object]]] = [{"resolver:crm": {"fail_max": 9}}]
-        calls = BreakerRegistry(InMemoryCircuitBreakerStateRepository(), overrides=lambda: given[0])
+        calls = BreakerRegistry(MemoryBreakerStore(), overrides=lambda: given[0])
         assert calls.policy("resolver:crm").fail_max == 9
         given[0] = {"resolver:crm": {"fail_max": 0}}
-        calls._policies._ask_at = 0.0
+        calls.refresh_policies()
         assert calls.policy("resolver:crm").fail_max == 9
         given[0] = {}
-        calls._policies._ask_at = 0.0
+        calls.refresh_policies()
         assert calls.policy("resolver:crm").fail_max == 5
 
 
@@ -182,10 +213,19 @@ class TestRefused:
 
 
 def test_a_stuck_timeout_that_a_call_can_outlive_is_refused() -> None:
-    policies = BreakerPolicies({"resolvers": {"crm": {"stuck_timeout_s": 60}}})
-    policies.require_longer_than({"crm": timedelta(seconds=29)})
+    tree = {"resolvers": {"crm": {"stuck_timeout_s": 60}}}
+    BreakerPolicies(tree, limits={"crm": CallLimits(timedelta(seconds=29), 8)}).require_fit()
+    limits = {"crm": CallLimits(timedelta(seconds=31), 8), "mail": CallLimits(timedelta(seconds=30), 8)}
     with pytest.raises(ConfigurationError, match=r"resolvers\.crm\.stuck_timeout_s: must be over 62"):
-        policies.require_longer_than({"crm": timedelta(seconds=31), "mail": timedelta(seconds=30)})
+        BreakerPolicies(tree, limits=limits).require_fit()
+
+
+def test_attempts_limited_at_run_time_lower_fail_max_and_the_limits_of_the_files_are_checked() -> None:
+    """A breaker opens before one entry has used up its attempts."""
+    policies = BreakerPolicies(limits={"crm": CallLimits(timedelta(seconds=10), 4)})
+    assert (policies.for_resolver("crm").fail_max, policies.for_resolver("mail").fail_max) == (3, 5)
+    with pytest.raises(ConfigurationError, match=r"resolvers\.crm\.fail_max: must be under its 4 attempts"):
+        policies.require_fit()
 
 
 def test_a_policy_is_frozen_and_its_copy_is_checked() -> None:
@@ -195,3 +235,11 @@ def test_a_policy_is_frozen_and_its_copy_is_checked() -> None:
         policy.replace(fail_max=0)
     with pytest.raises(ValueError, match="frozen"):
         policy.fail_max = 1  # type: ignore[misc]
+
+
+def test_how_many_failures_open_a_breaker_is_one_number_only_if_every_role_has_it() -> None:
+    policies = BreakerPolicies(
+        {"defaults": {"fail_max": 7}, "resolvers": {"mail": {"roles": {"verify": {"fail_max": 3}}}}}
+    )
+    assert policies.opens_at("resolver:crm") == 7
+    assert policies.opens_at("resolver:mail") is None

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 from breaker_cast import NOON, seconds
 
-from effaced.breakers.shadow import ShadowLogger, get_shadow_logger
+from effaced.breakers.layered.shadow import ShadowLogger, get_shadow_logger
 from effaced.core import clock
 from effaced.core.clock import ManualClock
 

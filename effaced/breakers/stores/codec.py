@@ -1,4 +1,4 @@
-"""A breaker as plain values: for a row of a table, and for a text in Redis."""
+"""A breaker as plain values: for a row of a table, and as JSON in Redis."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from effaced.breakers.model import BreakerRole, BreakerState, CircuitBreakerStat
 
 NAMES = tuple(field.name for field in fields(CircuitBreakerStateData))
 _MOMENTS = frozenset(
-    {"opened_at", "last_failure_at", "retry_at", "expires_at", "cooldown_until", "updated_at"}
+    {
+        "opened_at",
+        "last_failure_at",
+        "retry_at",
+        "expires_at",
+        "cooldown_since",
+        "cooldown_until",
+        "updated_at",
+    }
 )
 _COUNT_BELOW = 2**63
 
 
 def as_columns(data: CircuitBreakerStateData) -> dict[str, Any]:
-    """For a row: lists are JSON there, everything else has a type of its own."""
+    """For a table row: lists become JSON, everything else has a column type."""
     values = {name: getattr(data, name) for name in NAMES}
     values["slots"] = [[slot.number, slot.role.value, slot.since.isoformat()] for slot in data.slots]
     values["recent_failures"] = [at.isoformat() for at in data.recent_failures]
@@ -41,14 +49,14 @@ def as_text(data: CircuitBreakerStateData) -> str:
 
 
 class Unreadable(ValueError):
-    """A text that `as_text` has not written."""
+    """A text that `as_text` did not write."""
 
 
 def from_text(text: str | bytes, service_name: str) -> CircuitBreakerStateData:
-    """The breaker that `as_text` has written. Unreadable if the text is anything else.
+    """The breaker that `as_text` wrote. Unreadable if the text is anything else.
 
-    Redis is shared, and whatever is let through here decides about calls: fields, types and time zones are
-    checked, and that the row is the one that was asked for.
+    Others can write to Redis, and these values decide about calls: fields, types, time zones and the name
+    are checked.
     """
     try:
         values: dict[str, Any] = json.loads(text)

@@ -1,4 +1,4 @@
-"""Reads the figures that advice is made of: tries and moves since the policy was last changed."""
+"""Measures what advice is based on: attempts and transitions since the policy was last changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from effaced.breakers import transitions
-from effaced.breakers.advisor import FEWEST_CALLS, TOO_MANY_SHARE, HostAdvice, HostMetrics, advise
+from effaced.breakers.advice.rules import FEWEST_CALLS, TOO_MANY_SHARE, HostAdvice, HostMetrics, advise
 from effaced.breakers.model import RESOLVER, BreakerEvent, BreakerState, Transition, split_name
 from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.telemetry import (
@@ -26,7 +26,7 @@ from effaced.breakers.telemetry import (
 )
 from effaced.core import clock
 from effaced.model import PolicyKind, PolicyScope
-from effaced.retries.overrides import ALL
+from effaced.retries.overrides import ALL, rate_in_force
 from effaced.retries.tables import attempts
 from effaced.retries.tables import policies as overrides
 
@@ -37,7 +37,7 @@ Changed = Mapping[tuple[PolicyKind, PolicyScope, str], tuple[Mapping[str, Any], 
 
 
 class BreakerAdvisor:
-    """Reads what there is to know, and says what to make of it. `policies` are those in force."""
+    """Measures a window and advises. `policies` are those in force."""
 
     def __init__(
         self,
@@ -52,19 +52,19 @@ class BreakerAdvisor:
         self._window = require_window(window_s)
 
     def read_metrics(self, now: datetime | None = None) -> dict[str, HostMetrics]:
-        """Every breaker's figures. What was before the last change of its policy says nothing about it."""
+        """Every breaker's metrics, since the last change of its policy at the earliest."""
         until = now or clock.now()
         changed = _changed(self._session)
         moves = transitions.history(self._session, until - self._window, until)
         return {
-            name: self._seen(name, _since(name, changed, until - self._window), until, changed, moves)
+            name: self._measure(name, _since(name, changed, until - self._window), until, changed, moves)
             for name in names_of_all(self._called.values())
         }
 
     def advise(self, metrics: Mapping[str, HostMetrics] | None = None) -> dict[str, HostAdvice]:
         return advise(self.read_metrics() if metrics is None else metrics)
 
-    def _seen(
+    def _measure(
         self,
         name: str,
         since: datetime,
@@ -77,7 +77,7 @@ class BreakerAdvisor:
         calls = read_calls(self._session, resolvers, since, until)
         waits = _waits(self._session, resolvers, since, until)
         ended, succeeded = trials_ended(mine, since)
-        limit = self._rate(name, changed)
+        limit = self._rate_in_force(name, changed)
         return HostMetrics(
             breaker=name,
             since=since,
@@ -94,18 +94,17 @@ class BreakerAdvisor:
             pace=None if limit else self._pace(name, calls, since, until),
         )
 
-    def _rate(self, name: str, changed: Changed) -> float | None:
-        """The limit in force: what was changed for this resolver, else its file's, else what is for all."""
+    def _rate_in_force(self, name: str, changed: Changed) -> float | None:
         scope, key = split_name(name)
         if scope != RESOLVER:
             return None
         own, _ = changed.get((PolicyKind.RATE, PolicyScope.RESOLVER, key), ({}, None))
         common, _ = changed.get((PolicyKind.RATE, PolicyScope.GLOBAL, ALL), ({}, None))
         configured = self._called[key].rate_per_second
-        return own.get("rate_per_second") or configured or common.get("rate_per_second")
+        return rate_in_force(own.get("rate_per_second"), configured, common.get("rate_per_second"))
 
     def _pace(self, name: str, calls: Calls, since: datetime, until: datetime) -> float | None:
-        """Calls a second in the seconds that had any. Only asked for where calls come too fast."""
+        """Calls per second in the seconds that had any. Only read if calls are too fast."""
         scope, key = split_name(name)
         if scope != RESOLVER or calls.calls < FEWEST_CALLS or calls.too_many / calls.calls < TOO_MANY_SHARE:
             return None
@@ -119,7 +118,7 @@ def _tripped(move: Transition) -> bool:
 
 
 def _waits(session: Session, resolvers: Sequence[str], since: datetime, until: datetime) -> list[int]:
-    """The waits that were asked for, the latest first, and not all of very many."""
+    """The waits that vendors asked for, newest first, up to a limit."""
     asked = select(attempts.c.retry_after_s).where(
         *calls_within(resolvers, since, until), attempts.c.retry_after_s.is_not(None)
     )
@@ -128,7 +127,7 @@ def _waits(session: Session, resolvers: Sequence[str], since: datetime, until: d
 
 
 def _changed(session: Session) -> Changed:
-    """What people have changed of breakers and rates, and when; what was undone again as well."""
+    """Changes of breaker policies and rates at run time, and when; undone ones too."""
     kinds = (PolicyKind.BREAKER, PolicyKind.RATE)
     found = select(overrides).where(overrides.c.kind.in_(kinds), overrides.c.scope != PolicyScope.REQUEST)
     return {(row.kind, row.scope, row.key): (row.body, row.changed_at) for row in session.execute(found)}
@@ -138,5 +137,5 @@ def _since(name: str, changed: Changed, earliest: datetime) -> datetime:
     scope, key = split_name(name)
     about = ((PolicyScope(scope), key), (PolicyScope.GLOBAL, ALL))
     times = [at for (_, where, whom), (_, at) in changed.items() if (where, whom) in about]
-    # Not that moment itself: what was changed had been decided by what was known then.
+    # Excluding that moment: the change was based on what was known then.
     return max([earliest, *(at + timedelta(microseconds=1) for at in times)])

@@ -1,7 +1,7 @@
-"""What the figures of a while say about a breaker's policy and a resolver's rate limit.
+"""Advice on breaker policies and rate limits: pure functions of what was measured in a window.
 
-`advise` is a function of its figures and nothing else. Each rule says what was seen, what would change,
-and from what to what. Where 429s are many, calls come too fast: the rate is lowered and the breaker left.
+Each suggestion says what was measured and what would change, from what to what. Many 429s mean that calls are
+too fast: then the rate is lowered, and the breaker is left alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _FAILED_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class HostMetrics:
-    """What was seen of a resolver's or host's breaker, and what is in force.
+    """What was measured of a resolver's or host's breaker, and what is in force.
 
-    `rate_per_second` is the limit in force, `pace` how fast calls went in the seconds that had any; both
-    are a resolver's, a host has none. `opens` are those out of closed that nobody forced.
+    `rate_per_second` is the limit in force, `pace` the rate of calls in the seconds that had any; a host has
+    neither. `opens` counts openings out of closed that nobody forced.
     """
 
     breaker: str
@@ -44,7 +44,7 @@ class HostMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """One field that should be another; `was` is None where there was no limit."""
+    """A new value for one field; `was` is None if there was no limit."""
 
     kind: PolicyKind
     field: str
@@ -55,7 +55,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class HostAdvice:
-    """What is suggested for one breaker, all of it of one kind."""
+    """The suggestions for one breaker, all of one kind."""
 
     breaker: str
     metrics: HostMetrics
@@ -63,35 +63,38 @@ class HostAdvice:
 
 
 def advise(metrics: Mapping[str, HostMetrics]) -> dict[str, HostAdvice]:
-    """Advice for each breaker for which there is any."""
+    """Advice for each breaker that needs any."""
     found = {name: HostAdvice(name, each, tuple(_suggestions(each))) for name, each in metrics.items()}
     return {name: each for name, each in found.items() if each.suggestions}
 
 
-def _suggestions(seen: HostMetrics) -> list[Suggestion]:
-    if seen.calls >= FEWEST_CALLS and seen.too_many / seen.calls >= TOO_MANY_SHARE:
-        return _slower(seen)
-    return [*_reset(seen), *_sooner(seen), *_surer(seen)]
+def _suggestions(measured: HostMetrics) -> list[Suggestion]:
+    if measured.calls >= FEWEST_CALLS and measured.too_many / measured.calls >= TOO_MANY_SHARE:
+        return _lower_rate(measured)
+    return [*_reset_timeout(measured), *_lower_fail_max(measured), *_stricter_trials(measured)]
 
 
-def _slower(seen: HostMetrics) -> list[Suggestion]:
-    basis = seen.rate_per_second or seen.pace
+def _lower_rate(measured: HostMetrics) -> list[Suggestion]:
+    basis = measured.rate_per_second or measured.pace
     if basis is None:
-        return []  # a host: its resolvers are advised
+        return []  # a host; advice goes to its resolvers
     now = max(RATE[0], min(RATE[1], float(f"{basis * SLOWER:.3g}")))
     if now >= basis:
         return []
-    limit = f"from {basis:g}" if seen.rate_per_second else f"(no limit now; calls went out at {basis:.3g})"
+    limit = (
+        f"from {basis:g}" if measured.rate_per_second else f"(no limit now; calls went out at {basis:.3g})"
+    )
+    share = measured.too_many / measured.calls
     why = (
-        f"{seen.too_many:,} of {seen.calls:,} calls ({seen.too_many / seen.calls:.0%}) got 429 as an answer;"
+        f"{measured.too_many:,} of {measured.calls:,} calls ({share:.0%}) were answered with 429;"
         f" {TOO_MANY_SHARE:.0%} is too many. The rate goes down by a fifth, {limit} to {now:g} a second."
         " The breaker is left as it is."
     )
-    return [Suggestion(PolicyKind.RATE, "rate_per_second", seen.rate_per_second, now, why)]
+    return [Suggestion(PolicyKind.RATE, "rate_per_second", measured.rate_per_second, now, why)]
 
 
-def _reset(seen: HostMetrics) -> list[Suggestion]:
-    median, policy = seen.median_retry_after_s, seen.policy
+def _reset_timeout(measured: HostMetrics) -> list[Suggestion]:
+    median, policy = measured.median_retry_after_s, measured.policy
     if median is None or policy.max_reset_timeout_s < RESET_S[0]:
         return []
     now = float(round(_clamped(median, RESET_S)))
@@ -99,37 +102,37 @@ def _reset(seen: HostMetrics) -> list[Suggestion]:
     if now == policy.reset_timeout_s:
         return []
     why = (
-        f"{seen.retry_afters:,} answers asked to wait, in the middle {median:g} s."
+        f"{measured.retry_afters:,} answers asked callers to wait, {median:g} s in the median."
         f" The wait before a trial goes from {policy.reset_timeout_s:g} to {now:g} s."
     )
     return [Suggestion(PolicyKind.BREAKER, "reset_timeout_s", policy.reset_timeout_s, now, why)]
 
 
-def _sooner(seen: HostMetrics) -> list[Suggestion]:
-    was = seen.policy.fail_max
+def _lower_fail_max(measured: HostMetrics) -> list[Suggestion]:
+    was = measured.policy.fail_max
     now = int(_clamped(was - 1, FAIL_MAX))
-    if seen.opens < FEWEST_OPENS or now >= was:
+    if measured.opens < FEWEST_OPENS or now >= was:
         return []
     why = (
-        f"It opened {seen.opens:,} times; {FEWEST_OPENS} is often."
+        f"It opened {measured.opens:,} times; {FEWEST_OPENS} is often."
         f" The failures in a row that open it go from {was} to {now}, so that fewer calls are lost."
     )
     return [Suggestion(PolicyKind.BREAKER, "fail_max", was, now, why)]
 
 
-def _surer(seen: HostMetrics) -> list[Suggestion]:
-    ended, failed, policy = seen.trials_ended, seen.trials_failed, seen.policy
+def _stricter_trials(measured: HostMetrics) -> list[Suggestion]:
+    ended, failed, policy = measured.trials_ended, measured.trials_failed, measured.policy
     if ended < FEWEST_TRIALS or failed / ended < _FAILED_SHARE:
         return []
-    saw, found = f"{failed:,} of {ended:,} trials failed; half is too many.", list[Suggestion]()
+    finding, found = f"{failed:,} of {ended:,} trials failed; half is too many.", list[Suggestion]()
     successes = int(_clamped(2, SUCCESSES))
     if policy.success_threshold < successes:
         was = policy.success_threshold
-        why = f"{saw} The good trials that close it go from {was} to {successes}."
+        why = f"{finding} The good trials that close it go from {was} to {successes}."
         found.append(Suggestion(PolicyKind.BREAKER, "success_threshold", was, successes, why))
     if policy.trial_calls > 1:
         was = policy.trial_calls
-        why = f"{saw} The trials at a time go from {was} to 1."
+        why = f"{finding} The trials at a time go from {was} to 1."
         found.append(Suggestion(PolicyKind.BREAKER, "trial_calls", was, 1, why))
     return found
 

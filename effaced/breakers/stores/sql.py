@@ -1,4 +1,4 @@
-"""Breakers in the database: rows are locked in the order of their names, moves written with them."""
+"""Breakers in the database: rows are locked in the order of their names, transitions written with them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.breakers import transitions
-from effaced.breakers.change import Changing, new_rows, to_write
-from effaced.breakers.codec import NAMES, as_columns, from_columns
-from effaced.breakers.model import BreakerState, CircuitBreakerStateData, StoreUnavailable
-from effaced.breakers.repository import CircuitBreakerStateRepository
+from effaced.breakers.model import CircuitBreakerStateData, StoreUnavailable
+from effaced.breakers.stores.base import BreakerStore, ChangeFunction, changed_rows, with_new_rows
+from effaced.breakers.stores.codec import NAMES, as_columns, from_columns
 from effaced.breakers.tables import breakers
 from effaced.core import dbtime
 from effaced.core.db import Database, is_postgres
-from effaced.core.waits import restart
+from effaced.core.transactions import own_sessions
 
 T = TypeVar("T")
 _COLUMNS = [breakers.c[name] for name in NAMES]
-# Asked at every flush, so put together once.
+# Built once, because it runs at every flush.
 _NAMED = (
     select(*_COLUMNS)
     .where(breakers.c.service_name.in_(bindparam("names", expanding=True)))
     .order_by(breakers.c.service_name)
 )
 _NAMED_AND_LOCKED = _NAMED.with_for_update()
-# SQLite has one lock, for writers. Whoever embeds us may begin transactions without it, and what is only
-# read could change before the write.
+# SQLite has one lock, for writers. An application that embeds effaced may begin transactions without it, and
+# a row that is only read could change before the write.
 _NAMED_AND_TOUCHED = (
     update(breakers)
     .where(breakers.c.service_name.in_(bindparam("names", expanding=True)))
@@ -40,20 +39,20 @@ _NAMED_AND_TOUCHED = (
 )
 
 
-class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
+class SqlBreakerStore(BreakerStore):
     """The default store: PostgreSQL or SQLite, shared by all processes."""
 
     def __init__(self, database: Database | sessionmaker[Session], session: Session | None = None) -> None:
-        self._db = database
+        self._db = database if isinstance(database, Database) else own_sessions(database)
         self._session = session
 
-    def within(self, session: Session) -> CircuitBreakerStateRepository:
-        return SQLCircuitBreakerStateRepository(self._db, session)
+    def within(self, session: Session) -> BreakerStore:
+        return SqlBreakerStore(self._db, session)
 
     def now(self) -> datetime:
         if self._session is not None:
             return dbtime.now(self._session)
-        with _answering():
+        with _store_errors():
             return dbtime.now_for(self._db.readers if isinstance(self._db, Database) else self._db)
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
@@ -66,26 +65,18 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         with self._reading() as session:
             return list(_found(session, select(*_COLUMNS).order_by(breakers.c.service_name)).values())
 
-    def get_open_states(self, limit: int | None = None) -> list[CircuitBreakerStateData]:
-        longest = breakers.c.opened_at.asc().nulls_last(), breakers.c.service_name
-        wanted = select(*_COLUMNS).where(breakers.c.state == BreakerState.OPEN).order_by(*longest)
-        with self._reading() as session:
-            return list(_found(session, wanted.limit(limit)).values())
-
-    def change(self, names: Collection[str], fn: Changing[T]) -> T:
+    def change(self, names: Collection[str], fn: ChangeFunction[T]) -> T:
         with self._writing() as session:
             before = _locked(session, sorted(names))
-            dbtime.now(session)  # which is known for a while then: `fn` asks, and needs no other connection
+            dbtime.now(session)  # cached from here on: `fn` asks for it, and needs no other connection
             change = fn(before)
-            for row in to_write(before, change):
+            for row in changed_rows(before, change):
                 _write(session, row)
-            transitions.keep(session, change.transitions, change.records)
+            if change.deleted:
+                gone = delete(breakers).where(breakers.c.service_name.in_(change.deleted))
+                session.connection().execute(gone)
+            transitions.write(session, change.transitions, change.records)
             return change.result
-
-    def delete(self, name: str) -> bool:
-        with self._writing() as session:
-            gone = session.connection().execute(delete(breakers).where(breakers.c.service_name == name))
-            return gone.rowcount > 0
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:
@@ -93,7 +84,7 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
             yield self._session
         else:
             reading = self._db.read if isinstance(self._db, Database) else self._db
-            with _answering(), reading() as session:
+            with _store_errors(), reading() as session:
                 yield session
 
     @contextmanager
@@ -101,22 +92,13 @@ class SQLCircuitBreakerStateRepository(CircuitBreakerStateRepository):
         if self._session is not None:
             yield self._session
         else:
-            with _answering(), self._db.begin() as session:
+            with _store_errors(), self._db.begin() as session:
                 yield session
 
 
-def restart_waits(session: Session) -> int:
-    """Have open breakers that opened in the future stay open as long as they were meant to; how many.
-
-    A pin ends on a date that a person has named, so it stays.
-    """
-    own = (breakers.c.state == BreakerState.OPEN) & breakers.c.pinned.is_(None)
-    return restart(session, breakers.c.opened_at, (breakers.c.retry_at,), own)
-
-
 @contextmanager
-def _answering() -> Iterator[None]:
-    """A lock that does not come free, or a connection that is gone, is no reason to end a runner."""
+def _store_errors() -> Iterator[None]:
+    """A lock timeout or a lost connection must not end a runner."""
     try:
         yield
     except (OperationalError, InterfaceError) as error:
@@ -131,7 +113,7 @@ def _found(
 
 
 def _locked(session: Session, names: list[str]) -> dict[str, CircuitBreakerStateData]:
-    """The rows, ours until the transaction ends; made where there are none, so that there is one to lock."""
+    """The rows, locked until the transaction ends. Missing ones are inserted, to have one to lock."""
     locking = _NAMED_AND_LOCKED if is_postgres(session) else _NAMED_AND_TOUCHED
     found = _found(session, locking, names)
     missing = [name for name in names if name not in found]
@@ -145,7 +127,7 @@ def _locked(session: Session, names: list[str]) -> dict[str, CircuitBreakerState
         else:
             session.connection().execute(insert(breakers), fresh)
         found |= _found(session, locking, missing)
-    return new_rows(names, found)
+    return with_new_rows(names, found)
 
 
 def _write(session: Session, row: CircuitBreakerStateData) -> None:

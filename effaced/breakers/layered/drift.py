@@ -1,4 +1,7 @@
-"""Two places disagree about a breaker: which one is right. The more restrictive; of equals the newer."""
+"""Resolves differences between a process's memory (L1) and the shared store (L2) after an outage.
+
+The more restrictive state wins; of equal states the newer.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 _HISTORY = 1_000
-# The pause that was made before the reconciliation that is under way.
-_waited: ContextVar[float] = ContextVar("waited", default=0.0)
+# The jitter before the reconciliation in progress.
+_jitter_applied: ContextVar[float] = ContextVar("jitter_applied", default=0.0)
 
 
 class DriftReconciliationResult(StrEnum):
-    """Whose row holds from now on. L1 is a process's own memory, L2 the shared store."""
+    """Which row wins."""
 
     L1_WON = "l1_won"
     L2_WON = "l2_won"
@@ -34,7 +37,7 @@ class DriftReconciliationResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriftReconciliationRecord:
-    """One disagreement and how it ended. `winner` is `l1`, `l2`, or `both` where they agreed."""
+    """One difference and its resolution. `winner` is `l1`, `l2`, or `both` if they agreed."""
 
     service_name: str
     l1_state: str
@@ -55,7 +58,7 @@ _WINNERS = {
 
 
 class DriftReconciler:
-    """Judges, waits a little so that a fleet does not rush back all at once, and remembers what it did."""
+    """Decides which row wins, spreads a fleet's return by a random pause, and keeps a history."""
 
     _instance: ClassVar[DriftReconciler | None] = None
 
@@ -77,7 +80,7 @@ class DriftReconciler:
         self._lock = Lock()
 
     def get_jitter(self) -> float:
-        """A pause between the least and the longest, any as likely as any other."""
+        """A pause, uniformly distributed between the minimum and the maximum."""
         return random.uniform(*self._jitter)  # noqa: S311
 
     def reconcile(
@@ -88,43 +91,65 @@ class DriftReconciler:
         l1_updated_at: datetime | None = None,
         l2_updated_at: datetime | None = None,
     ) -> tuple[str, DriftReconciliationResult]:
-        """The state that holds, and whose it is. An empty `l2_state` stands for a row that is missing."""
+        """The winning state and the result. An empty `l2_state` stands for a missing row."""
+        record = self.reconcile_and_record(service_name, l1_state, l2_state, l1_updated_at, l2_updated_at)
+        winner = l2_state if record.result is DriftReconciliationResult.L2_WON else l1_state
+        return winner.lower(), record.result
+
+    def reconcile_and_record(
+        self,
+        service_name: str,
+        l1_state: str,
+        l2_state: str,
+        l1_updated_at: datetime | None,
+        l2_updated_at: datetime | None,
+    ) -> DriftReconciliationRecord:
+        """The same, for a caller that keeps the record."""
         result = judge(l1_state, l2_state, l1_updated_at, l2_updated_at)
-        self._remember(
-            DriftReconciliationRecord(
-                service_name,
-                l1_state,
-                l2_state,
-                l1_updated_at,
-                l2_updated_at,
-                _WINNERS[result],
-                result,
-                jitter_seconds=_waited.get(),
-            )
+        record = DriftReconciliationRecord(
+            service_name,
+            l1_state,
+            l2_state,
+            l1_updated_at,
+            l2_updated_at,
+            _WINNERS[result],
+            result,
+            jitter_seconds=_jitter_applied.get(),
         )
-        return (l2_state if result is DriftReconciliationResult.L2_WON else l1_state).lower(), result
+        with self._lock:
+            self._history.append(record)
+        if self._on_reconciled is not None:
+            try:
+                self._on_reconciled(record)
+            except Exception as error:
+                _log.warning("drift_hook_failed", error=type(error).__name__)
+        return record
 
     def schedule_reconciliation_sync(self, service_name: str, do_reconcile: Callable[[], None]) -> float:
-        """Pause, then reconcile. Returns the pause, which is also in the records that are made."""
+        """Pause, then reconcile. Returns the pause, which the records include."""
         pause = self.get_jitter()
         if pause > 0:
             self._sleep(pause)
-        self._after(pause, do_reconcile)
+        self.after_pause(pause, do_reconcile)
         return pause
 
     async def schedule_reconciliation_async(
         self, service_name: str, do_reconcile: Callable[[], None]
     ) -> float:
-        """The same without holding up the event loop."""
+        """The same without blocking the event loop."""
         pause = self.get_jitter()
         if pause > 0:
             await asyncio.sleep(pause)
-        self._after(pause, do_reconcile)
+        self.after_pause(pause, do_reconcile)
         return pause
 
     def after_pause(self, pause: float, do_reconcile: Callable[[], None]) -> None:
-        """Reconcile now: the caller has waited that long already, doing other things."""
-        self._after(pause, do_reconcile)
+        """Reconcile now: the caller has paused for that long already."""
+        token = _jitter_applied.set(pause)
+        try:
+            do_reconcile()
+        finally:
+            _jitter_applied.reset(token)
 
     def get_history(self) -> list[DriftReconciliationRecord]:
         with self._lock:
@@ -145,31 +170,21 @@ class DriftReconciler:
 
     @classmethod
     def reset_instance(cls) -> None:
-        """Let `get_drift_reconciler` make a new one."""
+        """Make `get_drift_reconciler` create a new instance."""
         DriftReconciler._instance = None
 
     def _after(self, pause: float, do_reconcile: Callable[[], None]) -> None:
-        token = _waited.set(pause)
+        token = _jitter_applied.set(pause)
         try:
             do_reconcile()
         finally:
-            _waited.reset(token)
-
-    def _remember(self, record: DriftReconciliationRecord) -> None:
-        with self._lock:
-            self._history.append(record)
-        if self._on_reconciled is None:
-            return
-        try:
-            self._on_reconciled(record)
-        except Exception as error:
-            _log.warning("reconciled_hook_failed", error=type(error).__name__)
+            _jitter_applied.reset(token)
 
 
 def judge(
     l1_state: str, l2_state: str, l1_updated_at: datetime | None = None, l2_updated_at: datetime | None = None
 ) -> DriftReconciliationResult:
-    """Who is right. Words count whatever their case."""
+    """Which state wins. Letter case does not matter."""
     if not l2_state:
         return DriftReconciliationResult.L1_WON
     first, second = RESTRICTION[BreakerState(l1_state.lower())], RESTRICTION[BreakerState(l2_state.lower())]
@@ -183,7 +198,7 @@ def judge(
 
 
 def get_drift_reconciler() -> DriftReconciler:
-    """This process's own."""
+    """The process's instance."""
     if DriftReconciler._instance is None:
         DriftReconciler._instance = DriftReconciler()
     return DriftReconciler._instance

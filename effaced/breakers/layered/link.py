@@ -1,4 +1,4 @@
-"""What a process knows about its way to the shared store."""
+"""The connection to the shared store, as one process sees it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _log = get_logger(__name__)
 
 
 class Link:
-    """Up, lost, or answering again and waiting for its turn. Whoever changes it holds the lock.
+    """Up, lost, or answering again and waiting for its turn to reconcile. Change it only with the lock held.
 
-    `seen` are the breakers whose rows are in memory, `behind` those changed while the store was away.
-    `fresh_until` is when memory has to be compared with the store, on the steady clock.
+    `loaded` are the breakers whose rows are in memory, `unsynced` those changed during the outage.
+    `fresh_until`, on the monotonic clock, is when memory has to be compared with the store again.
     """
 
     def __init__(self, refresh_s: float, retry_s: float) -> None:
         self.lock = RLock()
-        self.seen: set[str] = set()
-        self.behind: set[str] = set()
+        self.loaded: set[str] = set()
+        self.unsynced: set[str] = set()
         self.fresh_until = 0.0
-        # Not up until somebody has looked for what processes before this one have left undone.
+        # Not up until what earlier processes left unsynced has been looked for.
         self.up = False
         self.error: StoreUnavailable | None = None
         self.answered = False
@@ -35,15 +35,15 @@ class Link:
     def refreshed(self) -> None:
         self.fresh_until = clock.monotonic() + self._refresh_s
 
-    def lose(self, error: StoreUnavailable) -> None:
-        """It does not answer: go by memory, and try again a little later."""
+    def lost(self, error: StoreUnavailable) -> None:
+        """It does not answer: use memory, and try again a little later."""
         if self.error is None:
             _log.warning("breaker_store_lost", error=error.error)
         self.up, self.error, self.answered = False, error, False
         self._wait(self._retry_s)
 
-    def answer(self, pause: float) -> None:
-        """It answers again. Go by memory a little longer, so that not all come back at once."""
+    def answers(self, pause: float) -> None:
+        """It answers again. Use memory a little longer, so that not all processes return at once."""
         self.answered, self.pause = True, pause
         self._wait(pause)
 

@@ -1,0 +1,1 @@
+"""Advice on breaker policies and rate limits, and changes of both at run time."""

@@ -1,0 +1,1 @@
+"""Where breakers are kept: memory, SQL or Redis, all by one contract."""
