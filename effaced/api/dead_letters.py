@@ -8,27 +8,32 @@ from uuid import UUID
 from flask import Blueprint, Response, jsonify, request
 
 from effaced.accounts.scopes import Scope
-from effaced.api.arguments import letter_filter, limit_of, number_of, path_id
+from effaced.api.arguments import letter_filter, limit_of, number_of, only, path_id, word_of
 from effaced.api.auth import require_key
 from effaced.api.bodies import read_body
 from effaced.api.current import current_runtime
 from effaced.api.letter_bodies import (
+    MOST_EVICTED,
     ArchiveBody,
     AssignBody,
     DecideBody,
+    EvictBody,
     NoteBody,
     PurgeBody,
     RequeueBody,
     SubjectBody,
+    SummaryBody,
 )
 from effaced.audit.notes import write_note
-from effaced.deadletters import find, tidy
+from effaced.core.errors import Conflict
+from effaced.deadletters.archive import archive_settled, count_archivable
 from effaced.deadletters.assign import add_note, assign, notes_of
-from effaced.deadletters.change import decide
-from effaced.deadletters.plain import plain_letter, plain_note
-from effaced.deadletters.purge import count_purgeable, purge
-from effaced.deadletters.read import letter, list_dead_letters
-from effaced.model import DeadLetterStatus
+from effaced.deadletters.data import DLQCompressedStatus
+from effaced.deadletters.decide import decide
+from effaced.deadletters.purge import count_evictable, count_purgeable, evict, purge
+from effaced.deadletters.read import get_dead_letter, list_dead_letters
+from effaced.deadletters.summaries import set_summary_status, summaries, summary_totals
+from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.triage.redrive_read import plain_result
 from effaced.triage.retry import redrive
 from effaced.triage.stats import letter_stats
@@ -45,7 +50,7 @@ def index() -> Response:
     which, limit = letter_filter(request.args, runtime.letter_sla, paging=True), limit_of(request.args)
     with runtime.db.read() as session:
         page = list_dead_letters(session, which, after=request.args.get("after") or None, limit=limit)
-    return jsonify({"dead_letters": [plain_letter(each) for each in page.items], "next": page.next})
+    return jsonify({"dead_letters": [each.plain() for each in page.items], "next": page.next})
 
 
 @blueprint.get("/stats")
@@ -73,7 +78,7 @@ def requeue(name: str) -> Response:
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     letter_id, body = path_id(name, "dead letter"), read_body(request, RequeueBody)
     with runtime.db.begin() as session:
-        letter(session, letter_id, runtime.letter_sla)
+        get_dead_letter(session, letter_id, runtime.letter_sla)
         actor = f"api_key:{key.id}"
         (result,) = redrive(
             session, runtime.keyring, [letter_id], actor=actor, reason=body.reason, force=body.force
@@ -138,9 +143,9 @@ def archive() -> Response:
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     older_than = read_body(request, ArchiveBody).age
     with runtime.db.begin() as session:
-        archived = tidy.archive_settled(session, older_than=older_than, actor=f"api_key:{key.id}")
+        archived = archive_settled(session, older_than=older_than, actor=f"api_key:{key.id}")
     with runtime.db.read() as session:
-        left = find.count(session, tidy.archivable(older_than))
+        left = count_archivable(session, older_than)
     return jsonify({"archived": archived, "left": left})
 
 
@@ -167,9 +172,59 @@ def purge_archived() -> Response:
     return jsonify({"purged": count})
 
 
+@blueprint.get("/evict")
+def evict_preview() -> Response:
+    """How many an eviction with the same count and domain would remove."""
+    runtime = current_runtime()
+    require_key(runtime.db, Scope.OPERATE_READ)
+    only(request.args, "count", "domain")
+    count = number_of(request.args, "count", 1, MOST_EVICTED)
+    domain = word_of(request.args, "domain", DeadLetterDomain)
+    with runtime.db.read() as session:
+        return jsonify({"count": count, "evictable": count_evictable(session, count, domain)})
+
+
+@blueprint.post("/evict")
+def evict_archived() -> Response:
+    """Remove the oldest archived dead letters for good; with `compress` a summary of each kind stays."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.OPERATE_WRITE)
+    body, actor = read_body(request, EvictBody), f"api_key:{key.id}"
+    with runtime.db.begin() as session:
+        note = write_note(session, runtime.keyring, body.reason, author=actor)
+        count = evict(session, body.count, body.domain, compress=body.compress, actor=actor, note=note)
+    return jsonify({"evicted": count})
+
+
+@blueprint.get("/summaries")
+def summary_index() -> Response:
+    """What is left of compressed dead letters, last seen first, and totals of all summaries."""
+    runtime = current_runtime()
+    require_key(runtime.db, Scope.OPERATE_READ)
+    only(request.args, "domain", "status", "limit")
+    domain = word_of(request.args, "domain", DeadLetterDomain)
+    status = word_of(request.args, "status", DLQCompressedStatus)
+    with runtime.db.read() as session:
+        found = summaries(session, domain=domain, status=status, limit=limit_of(request.args))
+        totals = summary_totals(session)
+    return jsonify({"summaries": [each.plain() for each in found], "totals": totals})
+
+
+@blueprint.post("/summaries/<name>/status")
+def mark_summary(name: str) -> Response:
+    """Mark a summary as stale, so that it no longer grows, or as archived."""
+    runtime = current_runtime()
+    require_key(runtime.db, Scope.OPERATE_WRITE)
+    summary_id, to = path_id(name, "summary"), read_body(request, SummaryBody).status
+    with runtime.db.begin() as session:
+        if not set_summary_status(session, summary_id, to):
+            raise Conflict(f"There is no such summary, or it can't become {to} any more.")
+    return jsonify({"id": str(summary_id), "status": to})
+
+
 def _letter(letter_id: UUID) -> Response:
     runtime = current_runtime()
     with runtime.db.read() as session:
-        shape: dict[str, Any] = plain_letter(letter(session, letter_id, runtime.letter_sla))
-        shape["notes"] = [plain_note(each) for each in notes_of(session, runtime.keyring, letter_id)]
+        shape: dict[str, Any] = get_dead_letter(session, letter_id, runtime.letter_sla).plain()
+        shape["notes"] = [each.plain() for each in notes_of(session, runtime.keyring, letter_id)]
     return jsonify(shape)

@@ -11,11 +11,13 @@ from werkzeug.datastructures import MultiDict
 
 from effaced.api.bodies import Body
 from effaced.audit.notes import LONGEST
-from effaced.deadletters.context import as_uuid
+from effaced.deadletters.arguments import as_uuid
+from effaced.model import DeadLetterDomain
 from effaced.triage.redrive import FASTEST, PER_SECOND
 
 Typed = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
 Days = Annotated[int, Field(ge=0, le=36_500)]
+MOST_EVICTED = 10_000
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
 
@@ -66,6 +68,17 @@ class PurgeBody(Body):
     reason: Typed
 
 
+class EvictBody(Body):
+    count: Annotated[int, Field(ge=1, le=MOST_EVICTED)]
+    domain: DeadLetterDomain | None = None
+    compress: bool = False
+    reason: Typed
+
+
+class SummaryBody(Body):
+    status: Literal["stale", "archived"]
+
+
 class FilterBody(Body):
     status: Annotated[list[_Text], Field(min_length=1, max_length=9)] | None = None
     domain: _Text | None = None
@@ -76,6 +89,7 @@ class FilterBody(Body):
     assigned_to: _Text | None = None
     unassigned: bool = False
     late: bool = False
+    expired: bool = False
 
     def given(self) -> MultiDict[str, str]:
         """As the arguments of a query, where they are checked."""

@@ -1,17 +1,20 @@
-"""What the repository hands out: a dead letter, and a summary of letters that are gone."""
+"""What the repository returns: a dead letter, and a summary of dead letters that were removed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from effaced.model import DeadLetterStatus
+from effaced.core.clock import text
+from effaced.deadletters.context import split_context
+from effaced.deadletters.read import DeadLetterLine
+from effaced.model import DeadLetterDomain, DeadLetterStatus
 
 
 class DLQCompressedStatus(StrEnum):
-    """Where a summary stands: it still grows, grows no more, is put away. Never back."""
+    """An active summary still grows. It becomes stale, then archived, and never goes back."""
 
     ACTIVE = "active"
     STALE = "stale"
@@ -65,10 +68,50 @@ class FailedOperationData:
     def can_retry(self) -> bool:
         return self.retry_count < self.max_retries
 
+    @classmethod
+    def from_line(cls, line: DeadLetterLine, note: str = "") -> FailedOperationData:
+        snapshot, request, response = split_context(line.context)
+        kind = "delivery_id" if line.domain is DeadLetterDomain.MESSAGE else "entry_id"
+        links = {kind: line.entry_id, "request_id": line.request_id}
+        refs = {name: str(value) for name, value in links.items() if value is not None}
+        entity = next(iter(refs), None)
+        return cls(
+            id=str(line.id),
+            domain=line.domain.value,
+            failure_type=line.failure_type,
+            status=line.status.value,
+            created_at=line.created_at,
+            updated_at=line.updated_at,
+            entity_type=entity.removesuffix("_id") if entity else None,
+            entity_id=refs[entity] if entity else None,
+            entity_refs=refs,
+            subject_key_id=line.subject_key_id,
+            subject_hmac=line.subject_hmac,
+            resolver=line.resolver,
+            error_code=line.error_code,
+            snapshot_data=snapshot,
+            request_data=request,
+            response_data=response,
+            metadata=dict(line.marks or {}),
+            retry_count=line.retry_count,
+            max_retries=line.max_retries,
+            acquired=line.acquired,
+            last_retry_at=line.last_retry_at,
+            next_action_hint=line.next_action_hint,
+            recommended_action=line.recommended_action,
+            assigned_to=str(line.assigned_to) if line.assigned_to else None,
+            expires_at=line.expires_at,
+            resolved_at=line.resolved_at,
+            resolved_by_id=line.resolved_by,
+            resolution_type=line.resolution,
+            resolution_note=note,
+            archived_at=line.archived_at,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DLQCompressedEntry:
-    """What is left of archived letters of one kind: how many there were, from when to when."""
+    """What is left of archived dead letters of one kind: how many there were, from when to when."""
 
     id: str
     domain: str
@@ -81,3 +124,7 @@ class DLQCompressedEntry:
     status: str = DLQCompressedStatus.ACTIVE
     stale_at: datetime | None = None
     archived_at: datetime | None = None
+
+    def plain(self) -> dict[str, Any]:
+        values = asdict(self)
+        return {name: text(each) if isinstance(each, datetime) else each for name, each in values.items()}

@@ -1,7 +1,7 @@
-"""FailedOperationRepository: what every store of dead letters can do.
+"""FailedOperationRepository: dead letters for applications that embed effaced.
 
-The names and arguments are those that callers of such repositories know. Where a call could lose an
-erasure or keep something personal, it is stricter: see docs/reference/deadletters.md.
+Names and arguments are those that callers of such repositories know. Where a call could lose an erasure or
+keep something personal, it is stricter: see docs/reference/deadletters.md.
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from typing import Any
 
-from effaced.core.crypto import Keyring
+from effaced.core.arguments import checked
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
-from effaced.deadletters.letter import Values, as_data, new_letter
+from effaced.deadletters.rules import MAX_RETRIES, PENDING, RESOLVED
 
 
+@checked
 class FailedOperationRepository(ABC):
-    """A store of dead letters. Ids are opaque texts; one that is not an id of ours finds nothing."""
+    """A store of dead letters.
 
-    def __init__(self, keyring: Keyring) -> None:
-        self._keyring = keyring
+    Ids are opaque texts; a malformed one finds nothing. An argument that can't be meant (an unknown status, a
+    negative limit, a moment without a time zone) is refused by its name, with a ValueError.
+    """
 
     @abstractmethod
-    def _keep(self, values: Values) -> None:
-        """Store a new letter. Refuses a second one of the same domain for the same entry."""
-
     def create(
         self,
         domain: str,
@@ -40,44 +39,25 @@ class FailedOperationRepository(ABC):
         response_data: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
         retry_count: int = 0,
-        max_retries: int = 2,
+        max_retries: int = MAX_RETRIES,
         next_action_hint: str = "",
         recommended_action: str = "",
         expires_at: datetime | None = None,
     ) -> FailedOperationData:
-        """A new letter, pending. `user_id` is kept as a keyed hash, data by listed keys only, no message."""
-        values = new_letter(
-            self._keyring,
-            domain=domain,
-            failure_type=failure_type,
-            error_message=error_message,
-            error_code=error_code,
-            entity_type=entity_type,
-            entity_id=entity_id,
-            entity_refs=entity_refs,
-            user_id=user_id,
-            snapshot_data=snapshot_data,
-            request_data=request_data,
-            response_data=response_data,
-            metadata=metadata,
-            retry_count=retry_count,
-            max_retries=max_retries,
-            next_action_hint=next_action_hint,
-            recommended_action=recommended_action,
-            expires_at=expires_at,
-        )
-        self._keep(values)
-        return as_data(values)
+        """A new dead letter, pending. Refuses a second one of the same domain for the same entry.
+
+        `user_id` is kept as a keyed hash, data by listed keys only; an `error_message` is refused.
+        """
 
     @abstractmethod
     def get_by_id(self, id: str) -> FailedOperationData | None: ...
 
-    @abstractmethod
     def get_pending_by_domain(self, domain: str, limit: int = 100) -> list[FailedOperationData]:
         """Oldest first."""
+        return self.find_by_status(PENDING, domain, limit=limit)
 
-    @abstractmethod
-    def get_pending_count_by_domain(self, domain: str) -> int: ...
+    def get_pending_count_by_domain(self, domain: str) -> int:
+        return self.count(status=PENDING, domain=domain)
 
     @abstractmethod
     def update_status(
@@ -89,19 +69,19 @@ class FailedOperationRepository(ABC):
         resolved_by_id: int | str | None = None,
         recommended_action: str = "",
     ) -> bool:
-        """Whether there is such a letter. Empty texts keep what is there."""
+        """Whether there is such a dead letter. Empty texts keep what is stored."""
 
     @abstractmethod
     def increment_retry_count(self, id: str) -> bool: ...
 
-    @abstractmethod
     def mark_as_resolved(
         self,
         id: str,
         resolution_type: str,
         resolution_note: str = "",
         resolved_by_id: int | str | None = None,
-    ) -> bool: ...
+    ) -> bool:
+        return self.update_status(id, RESOLVED, resolution_type, resolution_note, resolved_by_id)
 
     @abstractmethod
     def get_expired_operations(self, before_date: datetime, limit: int = 100) -> list[FailedOperationData]:
@@ -155,7 +135,8 @@ class FailedOperationRepository(ABC):
         """Open for longer than their domain's threshold, or 24 hours; oldest first."""
 
     @abstractmethod
-    def find_expired(self, current_time: datetime) -> list[FailedOperationData]: ...
+    def find_expired(self, current_time: datetime) -> list[FailedOperationData]:
+        """The first to expire first; those that never expire are left out."""
 
     @abstractmethod
     def get_statistics(self) -> dict[str, Any]: ...
@@ -170,7 +151,7 @@ class FailedOperationRepository(ABC):
     def try_acquire_for_replay(
         self, id: str, max_retries: int, force: bool = False
     ) -> FailedOperationData | None:
-        """Take a letter for another try; of many who try one gets it. The stored cap decides."""
+        """Acquire a dead letter for a replay; of many callers one gets it. The stored cap decides."""
 
     @abstractmethod
     def complete_replay(
@@ -184,7 +165,7 @@ class FailedOperationRepository(ABC):
         *,
         acquired: int,
     ) -> bool:
-        """Whether it counted: only under the number `acquired` with which the letter was taken."""
+        """Whether it counted: only under the number `acquired` that acquiring returned."""
 
     @abstractmethod
     def release_stale_replaying(self, older_than_minutes: int = 30) -> int: ...
@@ -194,7 +175,7 @@ class FailedOperationRepository(ABC):
 
     @abstractmethod
     def purge_archived(self, ids: list[str] | None = None, older_than_days: int | None = None) -> int:
-        """Remove archived letters for good. With neither argument nothing; with both a ValueError."""
+        """Remove archived dead letters for good. With neither argument none; with both a ValueError."""
 
     @abstractmethod
     def get_cleanup_stats(self) -> dict[str, Any]: ...
@@ -205,21 +186,22 @@ class FailedOperationRepository(ABC):
 
     @abstractmethod
     def count_all(self) -> int:
-        """Without what is resolved, rejected or archived."""
+        """Without those that are resolved, rejected or archived."""
 
     @abstractmethod
-    def count_by_domain(self, domain: str) -> int: ...
+    def count_by_domain(self, domain: str) -> int:
+        """Without those that are resolved, rejected or archived."""
 
     @abstractmethod
     def get_oldest_ids(self, count: int, domain: str | None = None) -> list[str]: ...
 
-    @abstractmethod
     def delete(self, entry_id: str) -> bool:
-        """Remove one archived letter; one that is not archived is a ValueError."""
+        """Remove one archived dead letter; a ValueError if it is not archived."""
+        return self.purge_archived(ids=[entry_id]) == 1
 
     @abstractmethod
     def evict_oldest(self, count: int, domain: str | None = None) -> int:
-        """Remove the oldest archived letters. Others are never evicted: the alarm rings instead."""
+        """Remove the oldest archived dead letters. If there are too few, that is logged as an error."""
 
     @abstractmethod
     def compress_and_evict_oldest(self, count: int, domain: str | None = None) -> int:
@@ -239,4 +221,4 @@ class FailedOperationRepository(ABC):
 
     @abstractmethod
     def update_compressed_status(self, entry_id: str, new_status: str) -> bool:
-        """active, stale, archived: forwards only."""
+        """active, stale, archived: forwards only. Whether it changed."""

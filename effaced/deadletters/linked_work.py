@@ -1,13 +1,17 @@
-"""The work behind a dead letter: whether it is under way, and whether it is done.
+"""When a dead letter may be closed: the one rule about the work it stands for (ADR 0026).
 
-Every call that closes, archives, removes or releases dead letters asks here, whoever makes it.
+Whatever closes, archives, removes or releases dead letters asks here, whoever the caller is.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Uuid, and_, column, exists, or_, table
+from uuid import UUID
+
+from sqlalchemy import Column, ColumnElement, MetaData, Table, Uuid, and_, exists, or_, select
+from sqlalchemy.orm import Session
 
 from effaced.core.db import UtcDateTime
+from effaced.core.errors import Conflict
 from effaced.deadletters.rules import BY_HAND, SETTLED
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeliveryStatus, OutboxStatus, StepOutcome, Verification
@@ -17,16 +21,17 @@ from effaced.outbox.tables import OutboxRow
 
 _CALLS = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
-# The package `requests` is built on this one, so its table is described here instead of imported.
-_requests = table(
+# The package `requests` is built on this one, so the columns needed here are described, not imported.
+REQUESTS = Table(
     "effaced_requests",
-    column("id", Uuid()),
-    column("execute_at", UtcDateTime()),
-    column("executed_at", UtcDateTime()),
-    column("closed_at", UtcDateTime()),
+    MetaData(),
+    Column("id", Uuid()),
+    Column("execute_at", UtcDateTime()),
+    Column("executed_at", UtcDateTime()),
+    Column("closed_at", UtcDateTime()),
 )
-# What a caller is told who wants to close a dead letter over work that is not done.
-WHY_NOT_CLOSED = {
+# Why a dead letter over work that is not done can't be closed.
+_REASONS = {
     DeadLetterDomain.EXTERNAL_CALL: "The call behind this dead letter has not succeeded. Retry it, or attest "
     "that it was done by hand; until then it can't be closed.",
     DeadLetterDomain.ATTESTATION: "Nobody has attested the work behind this dead letter. Do it by hand and "
@@ -40,8 +45,27 @@ WHY_NOT_CLOSED = {
 }
 
 
+def refuse_to_close(session: Session, dead_letter_id: UUID, *, decided: bool = False) -> None:
+    """Raises if the work behind the dead letter is not done.
+
+    `decided`: a person says, with a reason, that nothing is left to do. That closes an undelivered message,
+    and nothing else.
+    """
+    if (why := why_not_closed(session, dead_letter_id, decided=decided)) is not None:
+        raise Conflict(why)
+
+
+def why_not_closed(session: Session, dead_letter_id: UUID, *, decided: bool = False) -> str | None:
+    """What `refuse_to_close` would say; None if it may be closed."""
+    undone = (DeadLetter.id == dead_letter_id) & work_not_done()
+    if decided:
+        undone &= DeadLetter.domain != DeadLetterDomain.MESSAGE
+    domain = session.scalar(select(DeadLetter.domain).where(undone))
+    return None if domain is None else _REASONS[domain]
+
+
 def work_under_way() -> ColumnElement[bool]:
-    """The condition for dead letters whose work has not ended, so that a replay of them is not stale.
+    """The condition for dead letters whose work has not ended, so that their replay is not stale.
 
     A parked entry may take months. That is a long replay, not a stale one.
     """
@@ -50,14 +74,14 @@ def work_under_way() -> ColumnElement[bool]:
         and_(DeadLetter.domain.in_(_CALLS), exists().where(entry, OutboxRow.status.not_in(_ENDED))),
         and_(
             DeadLetter.domain == DeadLetterDomain.VERIFICATION,
-            # A read-back that was given up stays due, but nobody will make it.
+            # A read-back that was given up stays due, but is no longer scheduled.
             exists().where(
                 entry, OutboxRow.verification == Verification.DUE, OutboxRow.verify_due_at.is_not(None)
             ),
         ),
         and_(
             DeadLetter.domain == DeadLetterDomain.LOCAL_EXECUTION,
-            exists().where(_not_executed(), _requests.c.execute_at.is_not(None)),
+            exists().where(_not_executed(), REQUESTS.c.execute_at.is_not(None)),
         ),
         and_(
             DeadLetter.domain == DeadLetterDomain.MESSAGE,
@@ -69,8 +93,8 @@ def work_under_way() -> ColumnElement[bool]:
 def work_not_done() -> ColumnElement[bool]:
     """The condition for dead letters over work that was not done: they can't be closed.
 
-    A dead letter that is linked to nothing has no work that could be missing. An undelivered message counts
-    as dealt with once a person has decided so with a reason: nothing else is ever done about one.
+    A dead letter that is linked to nothing has no work that could be missing. An undelivered message needs
+    nothing more once a person has closed it with a reason.
     """
     entry = OutboxRow.entry_id == DeadLetter.entry_id
     not_called = and_(
@@ -94,9 +118,9 @@ def work_not_done() -> ColumnElement[bool]:
 
 
 def _not_executed() -> ColumnElement[bool]:
-    """Its request was neither executed nor closed otherwise; on hold it is still to be executed."""
+    """The request was neither executed nor closed otherwise; on hold it is still to be executed."""
     return and_(
-        _requests.c.id == DeadLetter.request_id,
-        _requests.c.executed_at.is_(None),
-        _requests.c.closed_at.is_(None),
+        REQUESTS.c.id == DeadLetter.request_id,
+        REQUESTS.c.executed_at.is_(None),
+        REQUESTS.c.closed_at.is_(None),
     )

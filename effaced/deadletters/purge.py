@@ -16,37 +16,27 @@ from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
 from effaced.audit.notes import NoteRef, noted
 from effaced.audit.tables import Note
 from effaced.core import clock
+from effaced.core.errors import Conflict, Problem
 from effaced.core.log import get_logger
 from effaced.core.sql import among
-from effaced.deadletters.change import about
+from effaced.deadletters.arguments import InvalidArgument, days, number
+from effaced.deadletters.decide import event_links
 from effaced.deadletters.linked_work import work_not_done
-from effaced.deadletters.rules import ACTIVE, ARCHIVED, confirmed, evict_choice, not_removable, purge_choice
-from effaced.deadletters.summaries import Group, sum_up
+from effaced.deadletters.read import ALL, OLDEST_FIRST, count_exactly
+from effaced.deadletters.rules import ACTIVE, ARCHIVED
+from effaced.deadletters.summaries import Group, add_to_summaries
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain
 
 _log = get_logger(__name__)
-_LOT = 1_000
-
-
-def removable() -> ColumnElement[bool]:
-    """Archived, and over work that was done: nothing else is ever removed."""
-    return (DeadLetter.status == ARCHIVED) & ~work_not_done()
-
-
-def purgeable(older_than_days: int) -> ColumnElement[bool]:
-    """Archived at least that many days ago: what a purge removes, and what its preview counts."""
-    since = clock.now() - timedelta(days=older_than_days)
-    return removable() & (DeadLetter.archived_at <= since)
+_BATCH = 1_000
 
 
 def count_purgeable(
     session: Session, *, ids: Sequence[UUID] | None = None, older_than_days: int | None = None
 ) -> int:
     """How many a purge of the same choice would remove. Refuses what the purge would refuse."""
-    which = _chosen(session, ids, older_than_days)
-    query = select(func.count()).select_from(DeadLetter)
-    return session.scalar(query.where(which, removable())) or 0
+    return count_exactly(session, ALL, _chosen(session, ids, older_than_days), _removable())
 
 
 def purge(
@@ -58,35 +48,27 @@ def purge(
     actor: str = SYSTEM,
     note: NoteRef | None = None,
 ) -> int:
-    """Remove the chosen letters; how many. Nothing is chosen by saying nothing.
+    """Remove the chosen dead letters; how many. Without a choice none.
 
-    Refuses, before anything is removed, if one of `ids` may not be. With `expected` it also refuses to
-    remove another number than was confirmed; the caller rolls back then.
+    Refuses, before anything is removed, if one of `ids` can't be. With `expected` it also refuses to remove
+    another number than was confirmed; the caller rolls back then.
     """
     which = _chosen(session, ids, older_than_days)
     if expected is not None:
-        confirmed(expected, count_purgeable(session, ids=ids, older_than_days=older_than_days))
+        _check_expected(expected, count_purgeable(session, ids=ids, older_than_days=older_than_days))
     total = 0
-    while lot := _lock(session, which, _LOT):
-        total += _remove(session, lot, actor)
-    if expected is not None:  # somebody else may have put one away since, or hold one
-        confirmed(expected, total)
+    while batch := _lock(session, which, _BATCH):
+        total += _remove(session, batch, actor)
+    if expected is not None:  # another process may have archived one since, or hold one
+        _check_expected(expected, total)
     if total:
         append_one(session, DeadLettersPurged(count=total, **noted(note)), actor=actor)
     return total
 
 
-def _chosen(session: Session, ids: Sequence[UUID] | None, older_than_days: int | None) -> ColumnElement[bool]:
-    purge_choice(ids, older_than_days)
-    if older_than_days is not None:
-        return purgeable(older_than_days)
-    if ids is None:
-        return false()
-    which = among(session, DeadLetter.id, ids)
-    others = session.scalar(select(func.count()).where(which, ~removable()))
-    if others:
-        raise not_removable(others)
-    return which
+def count_evictable(session: Session, count: int, domain: DeadLetterDomain | None = None) -> int:
+    """How many `evict` would remove."""
+    return min(number("count", count), count_exactly(session, ALL, _evictable(domain)))
 
 
 def evict(
@@ -96,25 +78,55 @@ def evict(
     *,
     compress: bool = False,
     actor: str = SYSTEM,
+    note: NoteRef | None = None,
 ) -> int:
-    """Remove up to `count` of the oldest archived letters; with `compress` a summary of each kind stays.
+    """Remove up to `count` of the oldest archived dead letters; with `compress` a summary of each kind stays.
 
-    Dead letters that are not archived are never evicted, however full it is: then the alarm rings.
+    Those that are not archived are never evicted: if too few are, that is logged as an error instead.
     """
-    evict_choice(count)
-    which = removable()
-    if domain is not None:
-        which &= DeadLetter.domain == domain
-    lot = _lock(session, which, count)
+    batch = _lock(session, _evictable(domain), number("count", count))
     if compress:
-        sum_up(session, _groups(lot))
-    removed = _remove(session, lot, actor)
+        add_to_summaries(session, _groups(batch))
+    removed = _remove(session, batch, actor)
     if removed:
-        append_one(session, DeadLettersPurged(count=removed), actor=actor)
+        append_one(session, DeadLettersPurged(count=removed, **noted(note)), actor=actor)
     if removed < count:
-        kept = session.scalar(select(func.count()).where(DeadLetter.status.in_(ACTIVE))) or 0
-        _log.error("dead_letters_not_evicted", asked=count, evicted=removed, unresolved=kept)
+        active = count_exactly(session, ALL, DeadLetter.status.in_(ACTIVE))
+        _log.error("dead_letters_not_evicted", asked=count, evicted=removed, unresolved=active)
     return removed
+
+
+def _removable() -> ColumnElement[bool]:
+    """Archived, and over work that was done: nothing else is ever removed."""
+    return (DeadLetter.status == ARCHIVED) & ~work_not_done()
+
+
+def _chosen(session: Session, ids: Sequence[UUID] | None, older_than_days: int | None) -> ColumnElement[bool]:
+    if older_than_days is not None:
+        if ids is not None:
+            raise InvalidArgument("ids", "can't be combined with older_than_days: choose one, not both")
+        since = clock.now() - timedelta(days=days(older_than_days))
+        return _removable() & (DeadLetter.archived_at <= since)
+    if ids is None:
+        return false()
+    which = among(session, DeadLetter.id, ids)
+    if others := session.scalar(select(func.count()).where(which, ~_removable())):
+        raise InvalidArgument(
+            "ids",
+            f"include {others} that {'is' if others == 1 else 'are'} not archived, or whose work is not done;"
+            " nothing was removed",
+        )
+    return which
+
+
+def _evictable(domain: DeadLetterDomain | None) -> ColumnElement[bool]:
+    return _removable() if domain is None else _removable() & (DeadLetter.domain == domain)
+
+
+def _check_expected(expected: int, present: int) -> None:
+    if present != expected:
+        rule = f"is {expected}, but a purge would now remove {present}"
+        raise Conflict("The preview is out of date; look at it again.", problems=[Problem("expected", rule)])
 
 
 def _lock(session: Session, which: ColumnElement[bool], limit: int) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -130,42 +142,42 @@ def _lock(session: Session, which: ColumnElement[bool], limit: int) -> Sequence[
             DeadLetter.subject_hmac,
             DeadLetter.created_at,
         )
-        .where(which, removable())
-        .order_by(DeadLetter.created_at, DeadLetter.id)
+        .where(which, _removable())
+        .order_by(*OLDEST_FIRST)
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
 
 
-def _remove(session: Session, letters: Sequence[Row[*tuple[Any, ...]]], actor: str) -> int:
-    if not letters:
+def _remove(session: Session, batch: Sequence[Row[*tuple[Any, ...]]], actor: str) -> int:
+    if not batch:
         return 0
-    ids = [letter.id for letter in letters]
+    ids = [each.id for each in batch]
     append(
         session,
         [
             Record(
-                DeadLetterPurged(dead_letter_id=letter.id, domain=letter.domain, error=letter.failure_type),
+                DeadLetterPurged(dead_letter_id=each.id, domain=each.domain, error=each.failure_type),
                 actor=actor,
-                **about(letter),
+                **event_links(each),
             )
-            for letter in letters
+            for each in batch
         ],
     )
-    # What people wrote about a letter goes with it; the trail keeps that something was written.
+    # The notes about a dead letter go with it; the audit trail keeps that there were some.
     session.execute(update(Note).where(among(session, Note.dead_letter_id, ids)).values(text_sealed=None))
-    gone = session.execute(
+    removed = session.execute(
         delete(DeadLetter)
         .where(among(session, DeadLetter.id, ids), DeadLetter.status == ARCHIVED)
         .returning(DeadLetter.id)
     )
-    return len(gone.all())
+    return len(removed.all())
 
 
-def _groups(letters: Sequence[Row[*tuple[Any, ...]]]) -> list[Group]:
+def _groups(batch: Sequence[Row[*tuple[Any, ...]]]) -> list[Group]:
     kinds: dict[tuple[DeadLetterDomain, str, str], list[Row[*tuple[Any, ...]]]] = defaultdict(list)
-    for letter in letters:
-        kinds[letter.domain, letter.failure_type, letter.error_code].append(letter)
+    for each in batch:
+        kinds[each.domain, each.failure_type, each.error_code].append(each)
     return [
         Group(*kind, len(found), found[0].created_at, found[-1].created_at) for kind, found in kinds.items()
     ]

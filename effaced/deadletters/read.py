@@ -1,29 +1,33 @@
-"""Looking at dead letters: which wait for a person, why they failed, since when."""
+"""Reading dead letters: which wait for a person, why they failed, since when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.core.errors import NotFound
 from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
-from effaced.deadletters import sla
-from effaced.deadletters.rules import OPEN, UNDONE
-from effaced.deadletters.sla import THRESHOLDS, Sla
+from effaced.deadletters.context import FAILURES
+from effaced.deadletters.rules import DEFAULT_SLA, OPEN, PENDING, SLA, UNRESOLVED, Sla, late_at
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus
+
+FACET_VALUES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Which letters; empty `statuses` means all of them. `late` ones have waited longer than `sla` allows."""
+    """Which dead letters; no `statuses` means all of them.
+
+    `late` ones have been open longer than `sla` allows; of `expired` ones `expires_at` has passed.
+    """
 
     statuses: tuple[DeadLetterStatus, ...] = OPEN
     domain: DeadLetterDomain | None = None
@@ -34,25 +38,18 @@ class DeadLetterFilter:
     assigned_to: UUID | None = None
     unassigned: bool = False
     late: bool = False
-    sla: Sla = field(default_factory=lambda: THRESHOLDS, compare=False, repr=False)
+    expired: bool = False
+    sla: Sla = field(default_factory=lambda: SLA, compare=False, repr=False)
 
     def plain(self) -> dict[str, Any]:
-        """As it is kept and shown: only what narrows the set down."""
+        """As it is stored and shown: only what narrows the set down."""
         values = {name: getattr(self, name) for name in self.__slots__ if name != "sla"}
-        return {
-            name: [str(each) for each in value]
-            if isinstance(value, tuple)
-            else value
-            if isinstance(value, bool)
-            else str(value)
-            for name, value in values.items()
-            if value
-        }
+        return {name: _plain(value) for name, value in values.items() if value not in (None, False, ())}
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterLine:
-    """One dead letter, to be shown."""
+    """One dead letter. Ids, words, counts and moments; nothing in it is personal."""
 
     id: UUID
     domain: DeadLetterDomain
@@ -61,18 +58,23 @@ class DeadLetterLine:
     entry_id: UUID | None
     request_id: UUID | None
     resolver: str | None
+    subject_key_id: str | None
+    subject_hmac: str | None
     status: DeadLetterStatus
     retry_count: int
     max_retries: int
+    acquired: int
     recommended_action: str
     next_action_hint: str
     assigned_to: UUID | None
     created_at: datetime
     updated_at: datetime
     last_retry_at: datetime | None
+    expires_at: datetime | None
     resolved_at: datetime | None
     resolved_by: str | None
     resolution: str
+    resolution_note_id: UUID | None
     archived_at: datetime | None
     marks: dict[str, Any] | None
     context: dict[str, Any]
@@ -84,13 +86,44 @@ class DeadLetterLine:
 
     @property
     def late(self) -> bool:
-        """Whether it has waited longer than its domain allows."""
+        """Whether it has been open for longer than its domain allows."""
         return self.open and self.late_at <= clock.now()
+
+    def plain(self) -> dict[str, Any]:
+        """As programs read it, in the API and in the output of `--json`."""
+        return {
+            "id": str(self.id),
+            "status": self.status.value,
+            "domain": self.domain.value,
+            "resolver": self.resolver,
+            "failure_type": self.failure_type,
+            "error_code": self.error_code,
+            "entry_id": _id(self.entry_id),
+            "request_id": _id(self.request_id),
+            "attempts": self.context.get("attempts"),
+            "tables": self.context.get("tables", []),
+            "failures": self.context.get(FAILURES, []),
+            "retry_count": self.retry_count,
+            "max_retries": self.max_retries,
+            "metadata": self.marks or {},
+            "recommended_action": self.recommended_action,
+            "next_action_hint": self.next_action_hint,
+            "assigned_to": _id(self.assigned_to),
+            "late": self.late,
+            "created_at": clock.text(self.created_at),
+            "updated_at": clock.text(self.updated_at),
+            "last_retry_at": clock.text(self.last_retry_at),
+            "expires_at": clock.text(self.expires_at),
+            "resolved_at": clock.text(self.resolved_at),
+            "resolved_by": self.resolved_by,
+            "resolution": self.resolution,
+            "archived_at": clock.text(self.archived_at),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterGroup:
-    """Letters that failed at the same place in the same way."""
+    """Dead letters that failed at the same place in the same way."""
 
     domain: DeadLetterDomain
     resolver: str | None
@@ -98,59 +131,89 @@ class DeadLetterGroup:
     count: int
     oldest: datetime
 
+    def plain(self) -> dict[str, Any]:
+        return {
+            "domain": self.domain.value,
+            "resolver": self.resolver,
+            "failure_type": self.failure_type,
+            "count": self.count,
+            "oldest_at": clock.text(self.oldest),
+        }
 
-_COLUMNS = [getattr(DeadLetter, name) for name in DeadLetterLine.__slots__ if name != "late_at"]
-_ORDER = (DeadLetter.created_at, DeadLetter.id)
+
+ALL = DeadLetterFilter(statuses=())
+OLDEST_FIRST = (DeadLetter.created_at, DeadLetter.id)
+NEWEST_FIRST = (DeadLetter.created_at.desc(), DeadLetter.id.desc())
+FIRST_TO_EXPIRE = (DeadLetter.expires_at, DeadLetter.id)
+_COLUMNS = [getattr(DeadLetter, each.name) for each in fields(DeadLetterLine) if each.name != "late_at"]
 
 
 def list_dead_letters(
     session: Session, which: DeadLetterFilter, *, after: str | None = None, limit: int = PAGE
 ) -> Page[DeadLetterLine]:
-    """A page of letters, the oldest first."""
-    query = matching(which, *_COLUMNS).order_by(*_ORDER).limit(limit + 1)
-    if after:
-        query = query.where(beyond(_ORDER, decode(after, datetime, UUID)))
-    lines = _lines(session, query, which.sla)
-    return cut(lines, limit, [(line.created_at, line.id) for line in lines])
+    """A page of dead letters, oldest first."""
+    start = (beyond(OLDEST_FIRST, decode(after, datetime, UUID)),) if after else ()
+    found = find_dead_letters(session, which, *start, limit=limit + 1)
+    return cut(found, limit, [(each.created_at, each.id) for each in found])
 
 
-def count_dead_letters(session: Session, which: DeadLetterFilter) -> int:
-    return count_up_to(session, matching(which, DeadLetter.id))
+def find_dead_letters(
+    session: Session,
+    which: DeadLetterFilter,
+    *conditions: ColumnElement[bool],
+    order: Sequence[Any] = OLDEST_FIRST,
+    offset: int = 0,
+    limit: int | None = None,
+) -> list[DeadLetterLine]:
+    query = matching(which, *_COLUMNS).where(*conditions).order_by(*order).offset(offset).limit(limit)
+    return [
+        DeadLetterLine(**row._asdict(), late_at=late_at(row.domain, row.created_at, which.sla))
+        for row in session.execute(query)
+    ]
 
 
-def letter(session: Session, letter_id: UUID, waits: Sla) -> DeadLetterLine:
-    """One letter; refuses an id that no letter has."""
-    found = lines_by_id(session, [letter_id], waits)
+def dead_letters_by_id(session: Session, ids: Iterable[UUID], sla: Sla = SLA) -> list[DeadLetterLine]:
+    """Oldest first; unknown ids are left out."""
+    return find_dead_letters(session, replace(ALL, sla=sla), DeadLetter.id.in_(list(ids)))
+
+
+def get_dead_letter(session: Session, dead_letter_id: UUID, sla: Sla) -> DeadLetterLine:
+    """Refuses an id that no dead letter has."""
+    found = dead_letters_by_id(session, [dead_letter_id], sla)
     if not found:
         raise NotFound("There is no such dead letter.")
     return found[0]
 
 
-def count_by_resolver(session: Session, which: DeadLetterFilter) -> dict[str, int]:
-    """How many letters of a filter each resolver has."""
-    query = matching(which, DeadLetter.resolver, func.count()).where(DeadLetter.resolver.is_not(None))
-    return dict(session.execute(query.group_by(DeadLetter.resolver)).all())
+def unresolved_dead_letters(
+    session: Session, request_ids: Iterable[UUID], sla: Sla = SLA
+) -> list[DeadLetterLine]:
+    """The dead letters that hold up these requests, those that were given up included; oldest first."""
+    which = DeadLetterFilter(statuses=UNRESOLVED, sla=sla)
+    return find_dead_letters(session, which, DeadLetter.request_id.in_(list(request_ids)))
 
 
-def ids_matching(session: Session, which: DeadLetterFilter, *, limit: int) -> list[UUID]:
-    """The ids of the oldest `limit` letters of a filter: what a bulk action is about."""
-    return list(session.scalars(matching(which, DeadLetter.id).order_by(*_ORDER).limit(limit)))
+def count_dead_letters(session: Session, which: DeadLetterFilter) -> int:
+    """How many, up to the cap of `count_up_to`: for lists that people look at."""
+    return count_up_to(session, matching(which, DeadLetter.id))
 
 
-def lines_by_id(session: Session, ids: Iterable[UUID], waits: Sla) -> list[DeadLetterLine]:
-    """These letters, the oldest first; unknown ids are left out."""
-    return _lines(session, select(*_COLUMNS).where(DeadLetter.id.in_(list(ids))).order_by(*_ORDER), waits)
+def count_exactly(session: Session, which: DeadLetterFilter, *conditions: ColumnElement[bool]) -> int:
+    return session.scalar(matching(which, func.count(DeadLetter.id)).where(*conditions)) or 0
 
 
-def _lines(session: Session, query: Select[Any], waits: Sla) -> list[DeadLetterLine]:
-    return [
-        DeadLetterLine(**row._asdict(), late_at=sla.late_at(row.domain, row.created_at, waits))
-        for row in session.execute(query)
-    ]
+def count_by(
+    session: Session, column: Any, which: DeadLetterFilter, *, limit: int | None = None
+) -> dict[str, int]:
+    """How many dead letters have each value of a column, most frequent first; none has a zero."""
+    number = func.count()
+    query = matching(which, column, number).where(column.is_not(None)).group_by(column)
+    query = query.order_by(number.desc(), column).limit(limit)
+    return {str(value): found for value, found in session.execute(query)}
 
 
 def groups(session: Session, which: DeadLetterFilter, *, limit: int = 20) -> list[DeadLetterGroup]:
-    """The letters of a filter by place and error class, the biggest groups first."""
+    """Dead letters by place and error class, the biggest groups first."""
     by = (DeadLetter.domain, DeadLetter.resolver, DeadLetter.failure_type)
     count, oldest = func.count(), func.min(DeadLetter.created_at, type_=DeadLetter.created_at.type)
     query = matching(which, *by, count, oldest).group_by(*by)
@@ -160,70 +223,70 @@ def groups(session: Session, which: DeadLetterFilter, *, limit: int = 20) -> lis
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """How many letters each value would show, with the other filters as they are."""
+    """How many dead letters each value would show, with the other filters as they are."""
 
-    status: dict[str, int]
-    domain: dict[str, int]
-    resolver: dict[str, int]
-    error: dict[str, int]
+    status: Mapping[str, int]
+    domain: Mapping[str, int]
+    resolver: Mapping[str, int]
+    error: Mapping[str, int]
 
 
 def facets(session: Session, which: DeadLetterFilter) -> Facets:
-    """Each facet leaves its own filter out, so that its other values can be chosen; none has a zero."""
+    """Each facet leaves out its own filter, so that its other values can be chosen."""
     return Facets(
-        status=_counts(session, DeadLetter.status, replace(which, statuses=())),
-        domain=_counts(session, DeadLetter.domain, replace(which, domain=None)),
-        resolver=_counts(session, DeadLetter.resolver, replace(which, resolver=None)),
-        error=_counts(session, DeadLetter.failure_type, replace(which, error=None)),
+        status=count_by(session, DeadLetter.status, replace(which, statuses=()), limit=FACET_VALUES),
+        domain=count_by(session, DeadLetter.domain, replace(which, domain=None), limit=FACET_VALUES),
+        resolver=count_by(session, DeadLetter.resolver, replace(which, resolver=None), limit=FACET_VALUES),
+        error=count_by(session, DeadLetter.failure_type, replace(which, error=None), limit=FACET_VALUES),
     )
-
-
-def _counts(session: Session, column: Any, which: DeadLetterFilter) -> dict[str, int]:
-    number = func.count()
-    query = matching(which, column, number).where(column.is_not(None)).group_by(column)
-    return {
-        str(value): found
-        for value, found in session.execute(query.order_by(number.desc(), column).limit(200))
-    }
-
-
-def choices(session: Session, column: Any, which: DeadLetterFilter) -> list[str]:
-    """What a filter could be set to: the values of one column among the letters of the other filters."""
-    query = matching(which, column).where(column.is_not(None)).distinct().order_by(column).limit(200)
-    return list(session.scalars(query))
-
-
-def open_letters_of(
-    session: Session, request_ids: Iterable[UUID], waits: Sla = THRESHOLDS
-) -> list[DeadLetterLine]:
-    """The letters that hold these requests up, also those that were given up; the oldest first."""
-    query = select(*_COLUMNS).where(DeadLetter.request_id.in_(list(request_ids)), holds_up())
-    return _lines(session, query.order_by(*_ORDER), waits)
-
-
-def holds_up() -> ColumnElement[bool]:
-    """The condition for letters whose work is not done, and not being done."""
-    return DeadLetter.status.in_(UNDONE)
 
 
 def matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:
     query = select(*columns)
     if which.statuses:
         query = query.where(DeadLetter.status.in_(which.statuses))
-    if which.domain:
-        query = query.where(DeadLetter.domain == which.domain)
-    if which.resolver:
-        query = query.where(DeadLetter.resolver == which.resolver)
-    if which.error:
-        query = query.where(DeadLetter.failure_type == which.error)
-    if which.request_id:
-        query = query.where(DeadLetter.request_id == which.request_id)
-    if which.code:
-        query = query.where(DeadLetter.error_code == which.code)
-    if which.assigned_to:
-        query = query.where(DeadLetter.assigned_to == which.assigned_to)
+    for column, value in (
+        (DeadLetter.domain, which.domain),
+        (DeadLetter.resolver, which.resolver),
+        (DeadLetter.failure_type, which.error),
+        (DeadLetter.request_id, which.request_id),
+        (DeadLetter.error_code, which.code),
+        (DeadLetter.assigned_to, which.assigned_to),
+    ):
+        if value is not None:
+            query = query.where(column == value)
     if which.unassigned:
         query = query.where(DeadLetter.assigned_to.is_(None))
     if which.late:
-        query = query.where(sla.breached(clock.now(), which.sla))
+        query = query.where(is_late(clock.now(), which.sla))
+    if which.expired:
+        query = query.where(DeadLetter.expires_at <= clock.now())
     return query
+
+
+def is_unresolved() -> ColumnElement[bool]:
+    """The condition for dead letters whose work is neither done nor being retried."""
+    return DeadLetter.status.in_(UNRESOLVED)
+
+
+def is_replayable() -> ColumnElement[bool]:
+    return (DeadLetter.status == PENDING) & (DeadLetter.retry_count < DeadLetter.max_retries)
+
+
+def is_late(at: datetime, sla: Sla) -> ColumnElement[bool]:
+    """The condition for dead letters that have been open for as long as their domain allows, or longer."""
+    late = [
+        and_(DeadLetter.domain == domain, DeadLetter.created_at <= at - sla.get(domain, DEFAULT_SLA))
+        for domain in DeadLetterDomain
+    ]
+    return DeadLetter.status.in_(OPEN) & or_(*late)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [str(each) for each in value]
+    return value if isinstance(value, bool) else str(value)
+
+
+def _id(value: UUID | None) -> str | None:
+    return None if value is None else str(value)

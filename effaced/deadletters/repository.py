@@ -1,41 +1,68 @@
-"""The repository over the database: open, call the function that the product itself calls, commit."""
+"""FailedOperationRepository over the database: open, call what the product itself calls, commit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, insert
+from sqlalchemy import ColumnElement, insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SYSTEM
 from effaced.audit.notes import NoteRef, read_notes, write_note
+from effaced.core import clock
+from effaced.core.arguments import checked
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database
 from effaced.core.errors import Conflict
-from effaced.deadletters import acquire, change, find, purge, sla, summaries, tidy
-from effaced.deadletters.change import Change
-from effaced.deadletters.context import as_uuid, person
-from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
-from effaced.deadletters.interface import FailedOperationRepository
-from effaced.deadletters.letter import Values, as_data
-from effaced.deadletters.rules import (
-    ACTIVE,
-    PENDING,
-    REPLAYED,
-    RESOLVED,
-    SETTLED,
-    TWICE,
-    domain_of,
-    status_of,
+from effaced.core.transactions import own_sessions
+from effaced.deadletters import archive, purge, replay, summaries
+from effaced.deadletters.arguments import (
+    actor_id,
+    as_uuid,
+    code,
+    days,
+    dead_letter_domain,
+    dead_letter_status,
+    facts,
+    linked_ids,
+    minutes,
+    moment,
+    no_message,
+    number,
+    retries,
 )
+from effaced.deadletters.arguments import (
+    failure_type as checked_failure_type,
+)
+from effaced.deadletters.context import new_context
+from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
+from effaced.deadletters.decide import Change, set_status, set_status_of_many
+from effaced.deadletters.interface import FailedOperationRepository
+from effaced.deadletters.read import (
+    ALL,
+    FIRST_TO_EXPIRE,
+    NEWEST_FIRST,
+    OLDEST_FIRST,
+    DeadLetterFilter,
+    count_by,
+    count_exactly,
+    dead_letters_by_id,
+    find_dead_letters,
+    is_late,
+    is_replayable,
+)
+from effaced.deadletters.rules import ACTIVE, MAX_RETRIES, PENDING, REPLAYED, RESOLVED, SLA, Sla
+from effaced.deadletters.statistics import cleanup_statistics, statistics
 from effaced.deadletters.tables import DeadLetter
+from effaced.model import new_id
 
 
+@checked
 class SQLFailedOperationRepository(FailedOperationRepository):
     """On PostgreSQL and SQLite."""
 
@@ -45,33 +72,74 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         keyring: Keyring,
         *,
         actor: str = SYSTEM,
-        sla_thresholds: Mapping[str, timedelta] = sla.THRESHOLDS,
+        sla_thresholds: Sla = SLA,
     ) -> None:
-        super().__init__(keyring)
-        self._db = database
+        if not isinstance(database, Database):
+            database = own_sessions(database)
+        self._begin = database.begin
+        self._read: Callable[[], AbstractContextManager[Session]] = (
+            database.read if isinstance(database, Database) else database
+        )
+        self._keyring = keyring
         self._actor = actor
         self._sla = sla_thresholds
 
-    def _keep(self, values: Values) -> None:
+    def create(
+        self,
+        domain: str,
+        failure_type: str,
+        error_message: str = "",
+        error_code: str = "",
+        entity_type: str | None = None,
+        entity_id: str | None = None,
+        entity_refs: dict[str, Any] | None = None,
+        user_id: int | str | None = None,
+        snapshot_data: dict[str, Any] | None = None,
+        request_data: dict[str, Any] | None = None,
+        response_data: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+        retry_count: int = 0,
+        max_retries: int = MAX_RETRIES,
+        next_action_hint: str = "",
+        recommended_action: str = "",
+        expires_at: datetime | None = None,
+    ) -> FailedOperationData:
+        no_message("error_message", error_message)
+        subject = None if user_id is None else self._keyring.subject_key(str(user_id))
+        entry_id, request_id = linked_ids(entity_type, entity_id, entity_refs)
+        dead_letter_id, now = new_id(), clock.now()
+        row = {
+            "id": dead_letter_id,
+            "domain": dead_letter_domain(domain),
+            "failure_type": checked_failure_type(failure_type),
+            "error_code": code("error_code", error_code, 64),
+            "entry_id": entry_id,
+            "request_id": request_id,
+            "subject_key_id": subject.key_id if subject else None,
+            "subject_hmac": subject.hmac if subject else None,
+            "status": PENDING,
+            "retry_count": retries("retry_count", retry_count),
+            "max_retries": retries("max_retries", max_retries),
+            "acquired": retry_count,
+            "recommended_action": code("recommended_action", recommended_action, 32),
+            "next_action_hint": code("next_action_hint", next_action_hint, 64),
+            "context": new_context(snapshot_data, request_data, response_data),
+            "marks": facts("metadata", metadata),
+            "created_at": now,
+            "updated_at": now,
+            "expires_at": None if expires_at is None else moment("expires_at", expires_at),
+        }
         try:
-            with self._db.begin() as session:
-                session.execute(insert(DeadLetter), [values])
+            with self._begin() as session:
+                session.execute(insert(DeadLetter), [row])
+                return self._by_id(session, dead_letter_id)
         except IntegrityError:
-            raise Conflict(TWICE) from None
+            raise Conflict("There is already a dead letter of this domain for this entry.") from None
 
     def get_by_id(self, id: str) -> FailedOperationData | None:
-        letter_id = as_uuid(id)
-        if letter_id is None:
-            return None
         with self._read() as session:
-            found = find.by_id(session, letter_id)
-            return self._out(session, [found])[0] if found else None
-
-    def get_pending_by_domain(self, domain: str, limit: int = 100) -> list[FailedOperationData]:
-        return self.find_by_status(PENDING, domain, limit=limit)
-
-    def get_pending_count_by_domain(self, domain: str) -> int:
-        return self.count(status=PENDING, domain=domain)
+            found = self._data(session, dead_letters_by_id(session, _uuids([id])))
+            return found[0] if found else None
 
     def update_status(
         self,
@@ -82,57 +150,32 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         resolved_by_id: int | str | None = None,
         recommended_action: str = "",
     ) -> bool:
-        to, letter_id = status_of(status), as_uuid(id)
-        if letter_id is None:
-            return False
-        which = DeadLetter.id == letter_id
-        with self._db.begin() as session:
-            if not find.count(session, which):
-                return False
-            if to in SETTLED:
-                change.refuse_undone(session, which)
-            wanted = Change(
-                to,
-                self._actor,
-                resolution=resolution_type,
-                by=person(resolved_by_id),
-                note=self._note(session, letter_id, resolution_note),
-                recommended=recommended_action,
-            )
-            return change.change(session, which, wanted) == 1
+        to, by = dead_letter_status(status), actor_id("resolved_by_id", resolved_by_id)
+        with self._begin() as session:
+            for found in dead_letters_by_id(session, _uuids([id])):
+                note = self._note(session, found.id, resolution_note)
+                wanted = Change(to, self._actor, resolution_type, by, note, recommended_action)
+                set_status(session, found.id, wanted)
+                return True
+        return False
 
     def increment_retry_count(self, id: str) -> bool:
-        letter_id = as_uuid(id)
-        if letter_id is None:
-            return False
-        with self._db.begin() as session:
-            return change.count_retry(session, letter_id)
-
-    def mark_as_resolved(
-        self,
-        id: str,
-        resolution_type: str,
-        resolution_note: str = "",
-        resolved_by_id: int | str | None = None,
-    ) -> bool:
-        return self.update_status(id, RESOLVED, resolution_type, resolution_note, resolved_by_id)
+        with self._begin() as session:
+            return any(replay.count_retry(session, each) for each in _uuids([id]))
 
     def get_expired_operations(self, before_date: datetime, limit: int = 100) -> list[FailedOperationData]:
-        with self._read() as session:
-            before = DeadLetter.expires_at < before_date
-            return self._out(session, find.expired(session, before, limit=limit))
+        before = DeadLetter.expires_at < moment("before_date", before_date)
+        return self._find(ALL, before, order=FIRST_TO_EXPIRE, limit=limit)
 
     def bulk_update_status(self, ids: list[str], status: str) -> int:
-        to, known = status_of(status), _uuids(ids)
-        with self._db.begin() as session:
-            return change.change_some(session, known, Change(to, self._actor)) if known else 0
+        wanted = Change(dead_letter_status(status), self._actor)
+        with self._begin() as session:
+            return set_status_of_many(session, known, wanted) if (known := _uuids(ids)) else 0
 
     def find_by_status(
         self, status: str, domain: str | None = None, failure_type: str | None = None, limit: int = 100
     ) -> list[FailedOperationData]:
-        with self._read() as session:
-            which = find.matching(status, domain, failure_type)
-            return self._out(session, find.oldest(session, *which, limit=limit))
+        return self._find(_filter(status, domain, failure_type), limit=limit)
 
     def find(
         self,
@@ -143,19 +186,17 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         offset: int = 0,
         limit: int = 100,
     ) -> list[FailedOperationData]:
-        with self._read() as session:
-            which = find.matching(status, domain, failure_type)
-            return self._out(session, find.newest(session, *which, offset=offset, limit=limit))
+        which = _filter(status, domain, failure_type)
+        return self._find(which, order=NEWEST_FIRST, offset=number("offset", offset), limit=limit)
 
     def count(
         self, *, status: str | None = None, domain: str | None = None, failure_type: str | None = None
     ) -> int:
-        with self._read() as session:
-            return find.count(session, *find.matching(status, domain, failure_type))
+        return self._count(_filter(status, domain, failure_type))
 
     def count_created_in_window(self, start: datetime, end: datetime) -> int:
-        with self._read() as session:
-            return find.count(session, DeadLetter.created_at.between(start, end))
+        window = DeadLetter.created_at.between(moment("start", start), moment("end", end))
+        return self._count(ALL, window)
 
     def find_replayable(
         self,
@@ -164,43 +205,37 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         failure_type: str | None = None,
         limit: int = 100,
     ) -> list[FailedOperationData]:
-        with self._read() as session:
-            which = find.matching(None, domain, failure_type)
-            return self._out(session, find.oldest(session, find.replayable(), *which, limit=limit))
+        return self._find(_filter(None, domain, failure_type), is_replayable(), limit=limit)
 
     def find_sla_breached(
         self, current_time: datetime, sla_thresholds: dict[str, timedelta]
     ) -> list[FailedOperationData]:
-        with self._read() as session:
-            return self._out(session, find.breached(session, current_time, sla_thresholds))
+        return self._find(ALL, is_late(moment("current_time", current_time), sla_thresholds))
 
     def find_expired(self, current_time: datetime) -> list[FailedOperationData]:
-        with self._read() as session:
-            return self._out(session, find.expired(session, DeadLetter.expires_at <= current_time))
+        expired = DeadLetter.expires_at <= moment("current_time", current_time)
+        return self._find(ALL, expired, order=FIRST_TO_EXPIRE)
 
     def get_statistics(self) -> dict[str, Any]:
         with self._read() as session:
-            return find.statistics(session, self._sla)
+            return statistics(session, self._sla)
 
     def get_facet_counts(
         self, *, status: str | None = None, domain: str | None = None
     ) -> dict[str, dict[str, int]]:
         with self._read() as session:
             return {
-                "by_status": find.counts_by(session, DeadLetter.status, *find.matching(domain=domain)),
-                "by_domain": find.counts_by(session, DeadLetter.domain, *find.matching(status=status)),
+                "by_status": count_by(session, DeadLetter.status, _filter(domain=domain)),
+                "by_domain": count_by(session, DeadLetter.domain, _filter(status)),
             }
 
     def try_acquire_for_replay(
         self, id: str, max_retries: int, force: bool = False
     ) -> FailedOperationData | None:
-        letter_id = as_uuid(id)
-        if letter_id is None:
-            return None
-        with self._db.begin() as session:
-            if not acquire.acquire_for_replay(session, [letter_id], force=force):
-                return None
-            return self._out(session, find.oldest(session, DeadLetter.id == letter_id))[0]
+        with self._begin() as session:
+            for acquired in replay.acquire_for_replay(session, _uuids([id]), force=force):
+                return self._by_id(session, acquired)
+        return None
 
     def complete_replay(
         self,
@@ -213,68 +248,51 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         *,
         acquired: int,
     ) -> bool:
-        letter_id = as_uuid(id)
-        if letter_id is None:
-            return False
-        with self._db.begin() as session:
-            if not acquire.is_ours(session, letter_id, acquired):
+        by = actor_id("resolved_by_id", resolved_by_id)
+        dead_letter_id, resolution = as_uuid(id), resolution_type or REPLAYED
+        with self._begin() as session:
+            if dead_letter_id is None or not replay.lock_acquired(session, dead_letter_id, acquired):
                 return False
-            ended = Change(
-                RESOLVED,
-                self._actor,
-                resolution=resolution_type or REPLAYED,
-                by=person(resolved_by_id),
-                note=self._note(session, letter_id, note),
-            )
-            return acquire.complete_replay(
-                session, letter_id, acquired, ended if success else None, details=error_details
-            )
+            noted = self._note(session, dead_letter_id, note)
+            ended = Change(RESOLVED, self._actor, resolution, by, noted) if success else None
+            return replay.complete_replay(session, dead_letter_id, acquired, ended, details=error_details)
 
     def release_stale_replaying(self, older_than_minutes: int = 30) -> int:
-        older_than, total = timedelta(minutes=older_than_minutes), 0
-        while True:
-            with self._db.begin() as session:
-                released = tidy.release_stale(session, older_than=older_than)
-            total += released
-            if released < tidy.MOST:
-                return total
+        older_than = timedelta(minutes=minutes(older_than_minutes))
+        return self._repeat(
+            lambda session: replay.release_stale(session, older_than=older_than), replay.MAX_RELEASED
+        )
 
     def archive_old_resolved(self, older_than_days: int = 30) -> int:
-        older_than, total = timedelta(days=older_than_days), 0
-        while True:
-            with self._db.begin() as session:
-                archived = tidy.archive_settled(session, older_than=older_than, actor=self._actor)
-            total += archived
-            if archived < tidy.MOST:
-                return total
+        older_than = timedelta(days=days(older_than_days))
+        return self._repeat(
+            lambda session: archive.archive_settled(session, older_than=older_than, actor=self._actor),
+            archive.MAX_ARCHIVED,
+        )
 
     def purge_archived(self, ids: list[str] | None = None, older_than_days: int | None = None) -> int:
         chosen = None if ids is None else _uuids(ids)
-        with self._db.begin() as session:
+        with self._begin() as session:
             return purge.purge(session, ids=chosen, older_than_days=older_than_days, actor=self._actor)
 
     def get_cleanup_stats(self) -> dict[str, Any]:
         with self._read() as session:
-            return find.cleanup_statistics(session)
+            return cleanup_statistics(session)
 
     def count_archived_older_than(self, older_than_days: int) -> int:
         with self._read() as session:
             return purge.count_purgeable(session, older_than_days=older_than_days)
 
     def count_all(self) -> int:
-        with self._read() as session:
-            return find.count(session, DeadLetter.status.in_(ACTIVE))
+        return self._count(DeadLetterFilter(statuses=ACTIVE))
 
     def count_by_domain(self, domain: str) -> int:
-        with self._read() as session:
-            return find.count(session, DeadLetter.status.in_(ACTIVE), *find.matching(domain=domain))
+        return self._count(DeadLetterFilter(statuses=ACTIVE, domain=dead_letter_domain(domain)))
 
     def get_oldest_ids(self, count: int, domain: str | None = None) -> list[str]:
+        which, limit = _filter(domain=domain), number("count", count)
         with self._read() as session:
-            return [str(each) for each in find.oldest_ids(session, count, *find.matching(domain=domain))]
-
-    def delete(self, entry_id: str) -> bool:
-        return self.purge_archived(ids=[entry_id]) == 1
+            return [str(each.id) for each in find_dead_letters(session, which, limit=limit)]
 
     def evict_oldest(self, count: int, domain: str | None = None) -> int:
         return self._evict(count, domain, compress=False)
@@ -282,14 +300,9 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     def compress_and_evict_oldest(self, count: int, domain: str | None = None) -> int:
         return self._evict(count, domain, compress=True)
 
-    def _evict(self, count: int, domain: str | None, *, compress: bool) -> int:
-        chosen = None if domain is None else domain_of(domain)
-        with self._db.begin() as session:
-            return purge.evict(session, count, chosen, compress=compress, actor=self._actor)
-
     def store_compressed_entry(self, entry: DLQCompressedEntry) -> bool:
-        with self._db.begin() as session:
-            return summaries.store(session, entry)
+        with self._begin() as session:
+            return summaries.store_summary(session, entry)
 
     def get_compressed_entries(
         self, domain: str | None = None, status: str | None = None, limit: int = 100
@@ -299,30 +312,69 @@ class SQLFailedOperationRepository(FailedOperationRepository):
 
     def get_compressed_summary(self) -> dict[str, Any]:
         with self._read() as session:
-            return summaries.totals(session)
+            return summaries.summary_totals(session)
 
     def update_compressed_status(self, entry_id: str, new_status: str) -> bool:
-        summaries.compressed_status(new_status)
-        summary_id = as_uuid(entry_id)
-        if summary_id is None:
-            return False
-        with self._db.begin() as session:
-            return summaries.move(session, summary_id, new_status)
+        to = summaries.summary_status(new_status)
+        with self._begin() as session:
+            return any(summaries.set_summary_status(session, each, to) for each in _uuids([entry_id]))
 
-    def _read(self) -> AbstractContextManager[Session]:
-        return self._db.read() if isinstance(self._db, Database) else self._db()
+    def _find(
+        self,
+        which: DeadLetterFilter,
+        *conditions: ColumnElement[bool],
+        order: Sequence[Any] = OLDEST_FIRST,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> list[FailedOperationData]:
+        limit = None if limit is None else number("limit", limit)
+        with self._read() as session:
+            found = find_dead_letters(session, which, *conditions, order=order, offset=offset, limit=limit)
+            return self._data(session, found)
 
-    def _note(self, session: Session, letter_id: UUID, text: str) -> NoteRef | None:
+    def _count(self, which: DeadLetterFilter, *conditions: ColumnElement[bool]) -> int:
+        with self._read() as session:
+            return count_exactly(session, which, *conditions)
+
+    def _by_id(self, session: Session, dead_letter_id: UUID) -> FailedOperationData:
+        return self._data(session, dead_letters_by_id(session, [dead_letter_id]))[0]
+
+    def _data(self, session: Session, found: Sequence[Any]) -> list[FailedOperationData]:
+        noted = [each.resolution_note_id for each in found if each.resolution_note_id]
+        texts = read_notes(session, self._keyring, noted) if noted else {}
+        return [FailedOperationData.from_line(each, texts.get(each.resolution_note_id, "")) for each in found]
+
+    def _note(self, session: Session, dead_letter_id: UUID, text: str) -> NoteRef | None:
         if not text:
             return None
         return write_note(
-            session, self._keyring, text, author=self._actor, dead_letter_id=letter_id, field="note"
+            session, self._keyring, text, author=self._actor, dead_letter_id=dead_letter_id, field="note"
         )
 
-    def _out(self, session: Session, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[FailedOperationData]:
-        noted = [row.resolution_note_id for row in rows if row.resolution_note_id]
-        texts = read_notes(session, self._keyring, noted) if noted else {}
-        return [as_data(row._mapping, texts.get(row.resolution_note_id, "")) for row in rows]
+    def _evict(self, count: int, domain: str | None, *, compress: bool) -> int:
+        chosen = None if domain is None else dead_letter_domain(domain)
+        with self._begin() as session:
+            return purge.evict(session, count, chosen, compress=compress, actor=self._actor)
+
+    def _repeat(self, step: Callable[[Session], int], most: int) -> int:
+        """Steps of at most that many, each in a transaction of its own, until one has done less."""
+        total, done = 0, most
+        while done >= most:
+            with self._begin() as session:
+                done = step(session)
+            total += done
+        return total
+
+
+def _filter(
+    status: str | None = None, domain: str | None = None, failure_type: str | None = None
+) -> DeadLetterFilter:
+    """Nothing named means everything."""
+    return DeadLetterFilter(
+        statuses=() if status is None else (dead_letter_status(status),),
+        domain=None if domain is None else dead_letter_domain(domain),
+        error=None if failure_type is None else code("failure_type", failure_type, 255),
+    )
 
 
 def _uuids(ids: Sequence[str]) -> list[UUID]:

@@ -1,12 +1,14 @@
-"""What may become of a dead letter: pure rules, the same for every store."""
+"""The rules of dead letters that need no database: states, decisions, waiting times, what to do first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from effaced.core.errors import Conflict, Problem, Refused
-from effaced.model import DeadLetterDomain, DeadLetterStatus
+from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, SubjectKey
 
 PENDING, REVIEWING, REPLAYING, RESOLVED, REQUIRES_REVIEW, PERMANENTLY_FAILED, REJECTED, ARCHIVED = (
     DeadLetterStatus.PENDING,
@@ -18,15 +20,15 @@ PENDING, REVIEWING, REPLAYING, RESOLVED, REQUIRES_REVIEW, PERMANENTLY_FAILED, RE
     DeadLetterStatus.REJECTED,
     DeadLetterStatus.ARCHIVED,
 )
-# A letter is open while a person has to decide about it.
+# Somebody still has to decide.
 OPEN = (PENDING, REVIEWING, REQUIRES_REVIEW)
-# What holds its request up: giving a letter up does not do what it is about.
-UNDONE = (*OPEN, PERMANENTLY_FAILED)
+# These hold up their request: giving up on a dead letter does not do the work it is about.
+UNRESOLVED = (*OPEN, PERMANENTLY_FAILED)
 # Nobody has to think of these any more.
 SETTLED = (RESOLVED, REJECTED, ARCHIVED)
 ACTIVE = tuple(each for each in DeadLetterStatus if each not in SETTLED)
 FORCIBLE = (PENDING, REQUIRES_REVIEW)
-# What a person may decide, and of which letters. A replay ends by itself; an archived letter stays.
+# What a person may decide, and from which statuses. A replay ends by itself; an archived dead letter stays.
 DECISIONS: dict[DeadLetterStatus, tuple[DeadLetterStatus, ...]] = {
     REVIEWING: (PENDING, REQUIRES_REVIEW),
     RESOLVED: (PENDING, REVIEWING, REQUIRES_REVIEW, PERMANENTLY_FAILED),
@@ -37,7 +39,7 @@ DECISIONS: dict[DeadLetterStatus, tuple[DeadLetterStatus, ...]] = {
 # How a dead letter was settled.
 BY_HAND, REPLAYED, ATTESTED = "by_hand", "replayed", "attested"
 SUPERSEDED, CANCELLED = "superseded", "cancelled"
-# The columns that say how a dead letter was settled, of one that is not.
+# The columns that say how a dead letter was settled, for one that is not.
 UNSETTLED_VALUES: Mapping[str, Any] = {
     "resolved_at": None,
     "resolved_by": None,
@@ -45,30 +47,19 @@ UNSETTLED_VALUES: Mapping[str, Any] = {
     "resolution_note_id": None,
     "archived_at": None,
 }
-TWICE = "There is a dead letter of this domain for this entry already."
-PREVIOUS_TOTAL, FORCED = "previous_total_retries", "force_redrive_count"
-REOPENED = "reopened"
-
-
-class BadChoice(Refused, ValueError):
-    """The call can't mean this, so nothing was done."""
-
-
-def status_of(word: str) -> DeadLetterStatus:
-    return _word(DeadLetterStatus, word, "status")  # type: ignore[return-value]
-
-
-def domain_of(word: str) -> DeadLetterDomain:
-    return _word(DeadLetterDomain, word, "domain")  # type: ignore[return-value]
+MAX_RETRIES = 2
+PREVIOUS_TOTAL, FORCED, REOPENED = "previous_total_retries", "force_redrive_count", "reopened"
+FAILED_REPLAYS, SAME_ERROR = "failed_replays", "same_error"
+Marks = dict[str, Any]
 
 
 def after_failed_replay(retry_count: int, max_retries: int) -> DeadLetterStatus:
-    """Back to the people; once the tries are used up a plain requeue does not take it any more."""
+    """Pending again, or for review once the retries are used up."""
     return REQUIRES_REVIEW if retry_count >= max_retries else PENDING
 
 
-def scarred(marks: Mapping[str, Any] | None, retry_count: int) -> dict[str, Any]:
-    """What a forced redrive leaves behind: the budget starts again, the history does not."""
+def marks_after_force(marks: Mapping[str, Any] | None, retry_count: int) -> Marks:
+    """A forced redrive starts the retry budget again; the marks keep how many retries there were."""
     marks = dict(marks or {})
     return marks | {
         PREVIOUS_TOTAL: marks.get(PREVIOUS_TOTAL, 0) + retry_count,
@@ -76,48 +67,95 @@ def scarred(marks: Mapping[str, Any] | None, retry_count: int) -> dict[str, Any]
     }
 
 
-def reopened(marks: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The marks of a settled dead letter that is open again: how it was settled is in the trail."""
-    marks = dict(marks or {})
-    return marks | {REOPENED: marks.get(REOPENED, 0) + 1}
+def marks_after_reopening(marks: Mapping[str, Any] | None) -> Marks:
+    """How the dead letter was settled before is in the audit trail."""
+    return _incremented(marks, REOPENED)
 
 
-def purge_choice(ids: object, older_than_days: int | None) -> None:
-    """Refuses a purge that says two things at once, or a negative age."""
-    if ids is not None and older_than_days is not None:
-        said = "say ids or older_than_days, not both"
-        raise BadChoice(f"Purge: {said}.", problems=[Problem("ids", said)])
-    if older_than_days is not None and older_than_days < 0:
-        raise BadChoice(
-            "Purge: older_than_days can't be negative.",
-            problems=[Problem("older_than_days", "must be 0 or more")],
-        )
+def marks_after_failed_replay(marks: Mapping[str, Any] | None, *, same_error: bool) -> Marks:
+    marks = _incremented(marks, FAILED_REPLAYS)
+    return _incremented(marks, SAME_ERROR) if same_error else marks | {SAME_ERROR: 0}
 
 
-def evict_choice(count: int) -> None:
-    if count < 0:
-        said = "must be 0 or more"
-        raise BadChoice(f"Evict: the count {said}.", problems=[Problem("count", said)])
+def _incremented(marks: Mapping[str, Any] | None, name: str) -> Marks:
+    return {**(marks or {}), name: (marks or {}).get(name, 0) + 1}
 
 
-def not_removable(count: int) -> BadChoice:
-    said = (
-        f"{count} of them {'is' if count == 1 else 'are'} not archived, or the work behind is not done; "
-        "only archived dead letters over work that was done can be removed"
+# How long a dead letter may stay open, by domain. Nothing of a request happens before its local execution,
+# so that one is late sooner.
+Sla = Mapping[str, timedelta]
+DEFAULT_SLA = timedelta(hours=24)
+SLA: Sla = {
+    DeadLetterDomain.EXTERNAL_CALL: DEFAULT_SLA,
+    DeadLetterDomain.VERIFICATION: DEFAULT_SLA,
+    DeadLetterDomain.LOCAL_EXECUTION: timedelta(hours=4),
+    DeadLetterDomain.ATTESTATION: timedelta(hours=72),
+    DeadLetterDomain.MESSAGE: DEFAULT_SLA,
+}
+
+
+def sla_from_hours(hours: Mapping[DeadLetterDomain, float] | None) -> Sla:
+    """The configured hours, and the defaults for every domain not named there."""
+    return {**SLA, **{domain: timedelta(hours=each) for domain, each in (hours or {}).items()}}
+
+
+def late_at(domain: str, created_at: datetime, sla: Sla) -> datetime:
+    """When a dead letter becomes late, if it is still open then."""
+    return created_at + sla.get(domain, DEFAULT_SLA)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that failed for good. `error` is a class name, `code` a machine-readable word.
+
+    `entry_id` names what failed: an entry, or for a message its delivery. A local execution has the request
+    only.
+    """
+
+    domain: DeadLetterDomain
+    request_id: UUID | None
+    subject: SubjectKey | None
+    error: str
+    code: str
+    entry_id: UUID | None = None
+    resolver: str | None = None
+    attempts: int = 0
+    operation: OutboxOperation = OutboxOperation.ERASE
+    tables: tuple[str, ...] = ()
+    """Tables in which rows of the person were found although they should be gone."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the dead letter's context keeps of it."""
+        return {
+            "domain": self.domain.value,
+            "error": self.error,
+            "code": self.code,
+            "attempts": self.attempts,
+            "tables": list(self.tables),
+        }
+
+
+# After this many failed replays one more retry will not help.
+_ENOUGH_REPLAYS = 2
+# The code of an execution that stopped because the row under the key may be somebody else's.
+SUBJECT_CHANGED = "subject_changed"
+_VALUES_GONE = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
+_VENDOR_WAS_AWAY = frozenset({"attempts_exhausted", "max_age"})
+
+
+def recommend(failure: Failure, marks: Mapping[str, Any] | None = None) -> str:
+    """What to do first, from the failure and from what was tried before."""
+    marks, domain = marks or {}, failure.domain
+    rules = (
+        # The corrected values are gone: a retry would do nothing and report success.
+        (failure.operation is OutboxOperation.RECTIFY and domain in _VALUES_GONE, "reissue"),
+        (domain is DeadLetterDomain.ATTESTATION, "do_by_hand_and_attest"),
+        (failure.code == SUBJECT_CHANGED, "confirm_or_cancel"),
+        (marks.get(FAILED_REPLAYS, 0) >= _ENOUGH_REPLAYS, "escalate"),
+        (domain is DeadLetterDomain.VERIFICATION, "check_with_vendor"),
+        (domain is DeadLetterDomain.LOCAL_EXECUTION, "fix_and_requeue"),
+        (marks.get(SAME_ERROR, 0) > 0, "find_the_cause"),
+        (domain is DeadLetterDomain.MESSAGE, "requeue_when_it_answers"),
+        (failure.code in _VENDOR_WAS_AWAY, "requeue_when_vendor_is_back"),
     )
-    return BadChoice(f"Nothing was removed: {said}.", problems=[Problem("ids", said)])
-
-
-def confirmed(expected: int, present: int) -> None:
-    """Refuses if there are others now than were looked at."""
-    if present != expected:
-        said = f"is not what a purge would remove now, which is {present}"
-        raise Conflict("Look at the preview again.", problems=[Problem("expected", said)])
-
-
-def _word(words: type[DeadLetterStatus] | type[DeadLetterDomain], word: str, field: str) -> object:
-    try:
-        return words(word)
-    except ValueError:
-        said = f"must be one of {', '.join(words)}"
-        raise BadChoice(f"The {field} {said}.", problems=[Problem(field, said)]) from None
+    return next((action for applies, action in rules if applies), "fix_and_requeue")

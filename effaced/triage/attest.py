@@ -20,7 +20,8 @@ from effaced.audit.notes import noted, write_note
 from effaced.core import dbtime
 from effaced.core.crypto import Keyring
 from effaced.core.errors import Conflict, NotFound
-from effaced.deadletters.record import ATTESTED, record_recoveries
+from effaced.deadletters.record import record_recoveries
+from effaced.deadletters.rules import ATTESTED
 from effaced.model import (
     Correction,
     DeadLetterDomain,

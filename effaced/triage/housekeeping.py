@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 
 from effaced.core import dbtime
 from effaced.core.sql import among
+from effaced.deadletters.archive import archive_settled, expire
+from effaced.deadletters.replay import release_stale
 from effaced.deadletters.tables import Redrive, RedriveRow
-from effaced.deadletters.tidy import archive_settled, expire, release_stale
 from effaced.model import RedriveStatus
 
 REDRIVES_KEPT = timedelta(days=30)

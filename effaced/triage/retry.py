@@ -18,7 +18,7 @@ from effaced.core import clock, dbtime
 from effaced.core.crypto import Keyring
 from effaced.core.errors import Conflict, NotFound, Problem, Refused
 from effaced.core.sql import among
-from effaced.deadletters.acquire import Acquired, acquire_by_person, statuses
+from effaced.deadletters.replay import Acquired, acquire_by_person, statuses
 from effaced.deadletters.rules import OPEN, PENDING, REQUIRES_REVIEW
 from effaced.deadletters.tables import DeadLetter
 from effaced.doorbell import ring_after_commit

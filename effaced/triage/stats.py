@@ -7,9 +7,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from effaced.core.clock import text
-from effaced.deadletters.find import cleanup_statistics, statistics
-from effaced.deadletters.plain import plain_group
 from effaced.deadletters.read import DeadLetterFilter, facets, groups
+from effaced.deadletters.statistics import cleanup_statistics, statistics
 
 
 def letter_stats(session: Session, which: DeadLetterFilter) -> dict[str, Any]:
@@ -37,5 +36,5 @@ def letter_stats(session: Session, which: DeadLetterFilter) -> dict[str, Any]:
             "resolver": found.resolver,
             "error": found.error,
         },
-        "groups": [plain_group(group) for group in groups(session, which, limit=100)],
+        "groups": [group.plain() for group in groups(session, which, limit=100)],
     }

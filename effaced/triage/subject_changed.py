@@ -7,20 +7,19 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from effaced.audit.append import append_one
+from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RequestCancelled, SubjectConfirmed
 from effaced.audit.notes import noted, write_note
 from effaced.core.crypto import Keyring
 from effaced.core.errors import Conflict, NotFound
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.subject import find_subject
-from effaced.deadletters.recommend import SUBJECT_CHANGED
-from effaced.deadletters.record import CANCELLED
-from effaced.deadletters.rules import OPEN
+from effaced.deadletters.rules import CANCELLED, OPEN, SUBJECT_CHANGED
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import DeadLetterDomain, DeadLetterStatus, RequestStatus
+from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.requests.close import close_unexecuted
 from effaced.requests.identity import confirm_row
+from effaced.requests.status import RequestEvent, check_transition
 from effaced.requests.subject import unseal_subject
 from effaced.requests.tables import Request
 from effaced.triage.retry import replay
@@ -57,7 +56,7 @@ def cancel_for_changed_subject(
     request = _stopped(session, letter_id)
     note = write_note(session, keyring, reason, author=actor, request_id=request.id)
     event = RequestCancelled(**noted(note))
-    close_unexecuted(session, request, RequestStatus.CANCELLED, event, resolution=CANCELLED, actor=actor)
+    close_unexecuted(session, request, RequestEvent.CANCELLED, event, resolution=CANCELLED, actor=actor)
     return request
 
 
@@ -71,5 +70,5 @@ def _stopped(session: Session, letter_id: UUID) -> Request:
     letter = session.get_one(DeadLetter, letter_id, with_for_update=True, populate_existing=True)
     if request is None or not awaits_decision(letter.domain, letter.error_code, letter.status):
         raise Conflict("This dead letter does not ask whether the row is still the person's.")
-    request.expect(RequestStatus.APPROVED)
+    check_transition(request, RequestEvent.EXECUTED, by=SYSTEM)
     return request

@@ -13,9 +13,10 @@ from sqlalchemy.orm import Session
 from effaced.accounts.actors import names_of
 from effaced.audit.notes import read_notes
 from effaced.core.crypto import Keyring
-from effaced.deadletters.read import DeadLetterFilter, count_by_resolver
+from effaced.deadletters.read import DeadLetterFilter, count_by
+from effaced.deadletters.tables import DeadLetter
 from effaced.model import OutboxStatus
-from effaced.outbox.absences import Alarm, raised
+from effaced.outbox.absences import Alarm, recent_alarms
 from effaced.outbox.due import counts_by_resolver
 from effaced.outbox.flow import ALL, Pause, pauses
 from effaced.resolvers.manual import KIND as MANUAL
@@ -66,8 +67,8 @@ class System:
 def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> list[System]:
     """All resolvers that are configured, then those that only the database knows, each with its counts."""
     counts = Counter(counts_by_resolver(session, _OPEN))
-    letters = count_by_resolver(session, DeadLetterFilter())
-    paused, alarms = all_paused(session, keyring), raised(session)
+    letters = count_by(session, DeadLetter.resolver, DeadLetterFilter())
+    paused, alarms = all_paused(session, keyring), recent_alarms(session)
     configured, proofs = {each.name: each for each in registry}, read_backs(session, registry, keyring)
     others = {name for name, _ in counts} | letters.keys() | paused.keys() - {ALL}
     return [
@@ -91,7 +92,7 @@ def all_paused(session: Session, keyring: Keyring) -> dict[str, Paused]:
     found = pauses(session)
     names = names_of(session, [each.by for each in found.values()])
     reasons = read_notes(session, keyring, [each.note_id for each in found.values() if each.note_id])
-    return {name: _told(each, names, reasons) for name, each in found.items()}
+    return {name: _as_paused(each, names, reasons) for name, each in found.items()}
 
 
 def knowing(registry: ResolverRegistry, refs: Collection[str]) -> tuple[list[Registered], list[Registered]]:
@@ -105,6 +106,6 @@ def done_by_hand(registry: ResolverRegistry) -> frozenset[str]:
     return frozenset(each.name for each in registry if each.kind == MANUAL)
 
 
-def _told(each: Pause, names: dict[str, str], reasons: dict[UUID, str]) -> Paused:
+def _as_paused(each: Pause, names: dict[str, str], reasons: dict[UUID, str]) -> Paused:
     reason = reasons.get(each.note_id) if each.note_id else None
     return Paused(each.resolver, each.at, each.until, names[each.by], each.code, reason)

@@ -1,237 +1,154 @@
-"""`effaced deadletter ...`: what failed for good, and what becomes of it."""
+"""`effaced deadletter ...`: list, show and decide about work that failed for good."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import click
 
 from effaced.accounts.actors import names_of
-from effaced.audit.notes import write_note
 from effaced.cli.deadletter import show
+from effaced.cli.deadletter.cleanup import archive, evict, mark_summary, purge, summaries
 from effaced.cli.deadletter.requeue import cancel, redrives, requeue
-from effaced.cli.deadletter.selection import ACTOR, chosen, filters, letter_ids, officer_id, opened
+from effaced.cli.deadletter.selection import (
+    ACTOR,
+    JSON,
+    REASON,
+    chosen,
+    dead_letter_ids,
+    filters,
+    officer_id,
+    opened,
+)
 from effaced.cli.groups import Group
 from effaced.core.config import Settings
-from effaced.deadletters import find, tidy
 from effaced.deadletters.assign import add_note, assign, notes_of
-from effaced.deadletters.change import decide
-from effaced.deadletters.plain import plain_letter, plain_note
-from effaced.deadletters.purge import count_purgeable, purge
-from effaced.deadletters.read import count_dead_letters, list_dead_letters
-from effaced.deadletters.read import letter as find_letter
-from effaced.deadletters.sla import thresholds
+from effaced.deadletters.decide import decide
+from effaced.deadletters.read import count_dead_letters, get_dead_letter, list_dead_letters
+from effaced.deadletters.rules import DECISIONS, RESOLVED, UNRESOLVED, sla_from_hours
 from effaced.model import DeadLetterStatus
 from effaced.requests.read import refs_of
 from effaced.triage.stats import letter_stats
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
-_DAYS = click.IntRange(0, 36_500)
-_YES = click.option("--yes", is_flag=True, help="Don't ask.")
-_REASON = click.option("--reason", required=True, help="Why; it is kept in the audit trail's notes.")
-_DECISIONS = ("resolved", "rejected", "permanently_failed", "reviewing", "pending")
-
 
 @click.group("deadletter", cls=Group)
 def deadletter() -> None:
-    """What failed for good and waits for a person: calls, read-backs, executions, messages.
+    """Work that failed for good and waits for a person: calls, read-backs, executions, messages.
 
-    `list` and `stats` show what there is, `requeue` has it tried again, one letter or a whole set, `resolve`
-    closes it with a reason, `archive` puts it away, `purge` removes what was put away.
+    `list` and `stats` show what there is, `requeue` retries one dead letter or a whole set, `resolve` closes
+    it with a reason. `archive` puts settled ones away; `purge` and `evict` remove archived ones for good.
     """
 
 
-deadletter.add_command(requeue)
-deadletter.add_command(redrives)
-deadletter.add_command(cancel)
+for _command in (requeue, redrives, cancel, archive, purge, evict, summaries, mark_summary):
+    deadletter.add_command(_command)
 
 
 @deadletter.command("list")
 @filters
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000), help="How many.")
-@click.option("--after", help="The `next` of the page before (with --json).")
-@_JSON
+@click.option("--after", help="The `next` of the previous page (with --json).")
+@JSON
 @click.pass_obj
 def list_command(settings: Settings, /, limit: int, after: str | None, as_json: bool, **given: Any) -> None:
-    """Show letters, oldest first; without a filter those that wait for a person."""
+    """List dead letters, oldest first; without --status every unresolved one, given-up ones included."""
     with opened(settings) as database, database.read() as session:
-        which = chosen(session, settings, given)
+        which = chosen(session, settings, given, default=UNRESOLVED)
         page = list_dead_letters(session, which, after=after, limit=limit)
         refs = refs_of(session, [each.request_id for each in page.items])
         names = names_of(session, [f"officer:{each.assigned_to}" for each in page.items if each.assigned_to])
         total = count_dead_letters(session, which)
     if as_json:
-        show.as_json({"dead_letters": [plain_letter(each) for each in page.items], "next": page.next})
+        show.as_json({"dead_letters": [each.plain() for each in page.items], "next": page.next})
         return
     if not page.items:
-        click.echo("No dead letter fits." if any(given.values()) else "No dead letter waits for a person.")
+        filtered = any(given.values())
+        click.echo("No dead letters match." if filtered else "There are no unresolved dead letters.")
         return
-    show.letters(page.items, refs, names)
+    show.dead_letters(page.items, refs, names)
     if page.next:
-        click.echo(f"{len(page.items)} of {total:,}. Narrow them down with a filter, or see --limit.")
+        click.echo(f"{len(page.items)} of {total:,} shown. Add a filter, or raise --limit.")
 
 
 @deadletter.command("show")
-@click.argument("letter", metavar="ID")
-@_JSON
+@click.argument("dead_letter", metavar="ID")
+@JSON
 @click.pass_obj
-def show_command(settings: Settings, letter: str, as_json: bool) -> None:
-    """Show everything about one letter, with the notes that people made."""
-    (letter_id,) = letter_ids((letter,))
+def show_command(settings: Settings, dead_letter: str, as_json: bool) -> None:
+    """Show one dead letter with its notes."""
+    (dead_letter_id,) = dead_letter_ids((dead_letter,))
     with opened(settings) as database, database.read() as session:
-        found = find_letter(session, letter_id, thresholds(settings.dead_letter_hours))
-        notes = notes_of(session, settings.keyring, letter_id)
+        found = get_dead_letter(session, dead_letter_id, sla_from_hours(settings.dead_letter_hours))
+        notes = notes_of(session, settings.keyring, dead_letter_id)
         ref = refs_of(session, [found.request_id]).get(found.request_id) if found.request_id else None
         assigned = f"officer:{found.assigned_to}" if found.assigned_to else None
         people = [found.resolved_by, assigned, *(note.author for note in notes)]
         names = names_of(session, [each for each in people if each])
     if as_json:
-        show.as_json(plain_letter(found) | {"ref": ref, "notes": [plain_note(each) for each in notes]})
+        show.as_json(found.plain() | {"ref": ref, "notes": [each.plain() for each in notes]})
         return
     show.one(found, ref, notes, names)
 
 
 @deadletter.command()
 @filters
-@_JSON
+@JSON
 @click.pass_obj
 def stats(settings: Settings, /, as_json: bool, **given: Any) -> None:
-    """Show how many there are, which have waited too long, and what they have in common."""
+    """Show totals, late ones by domain, what could be cleaned up, and the most frequent failures."""
     with opened(settings) as database, database.read() as session:
         found = letter_stats(session, chosen(session, settings, given))
     show.as_json(found) if as_json else show.stats(found)
 
 
 @deadletter.command()
-@click.argument("letters", metavar="ID...", nargs=-1, required=True)
+@click.argument("dead_letters", metavar="ID...", nargs=-1, required=True)
 @click.option(
     "--as",
     "to",
-    type=click.Choice(_DECISIONS),
-    default="resolved",
+    type=click.Choice([each.value for each in DECISIONS]),
+    default=RESOLVED.value,
     show_default=True,
-    help="What was decided. `pending` opens a letter again.",
+    help="The new status. `pending` opens a dead letter again.",
 )
-@_REASON
+@REASON
 @click.pass_obj
-def resolve(settings: Settings, letters: tuple[str, ...], to: str, reason: str) -> None:
-    """Decide about letters, with a reason. All of them, or none.
+def resolve(settings: Settings, dead_letters: tuple[str, ...], to: str, reason: str) -> None:
+    """Record a decision about dead letters, with a reason: about all of them, or none.
 
-    A letter over work that was not done can't be closed: requeue it, or attest it in the console.
+    A dead letter over work that was not done can't be closed: requeue it, or attest the work in the console.
     """
-    ids = letter_ids(letters)
+    ids = dead_letter_ids(dead_letters)
     with opened(settings) as database, database.begin() as session:
         for each in ids:
-            status = DeadLetterStatus(to)
-            decide(session, settings.keyring, each, status, actor=ACTOR, reason=reason)
-    click.echo(f"{len(ids)} {'letter is' if len(ids) == 1 else 'letters are'} {to} now.")
+            decide(session, settings.keyring, each, DeadLetterStatus(to), actor=ACTOR, reason=reason)
+    click.echo(f"{len(ids)} {'dead letter is' if len(ids) == 1 else 'dead letters are'} now {to}.")
 
 
 @deadletter.command("assign")
-@click.argument("letters", metavar="ID...", nargs=-1, required=True)
-@click.option("--to", "email", help="The officer who looks after them, by e-mail address.")
-@click.option("--nobody", is_flag=True, help="Give them back to everybody.")
+@click.argument("dead_letters", metavar="ID...", nargs=-1, required=True)
+@click.option("--to", "email", help="An officer's e-mail address.")
+@click.option("--nobody", is_flag=True, help="Remove the assignment.")
 @click.pass_obj
-def assign_command(settings: Settings, letters: tuple[str, ...], email: str | None, nobody: bool) -> None:
-    """Say who looks after letters."""
+def assign_command(
+    settings: Settings, dead_letters: tuple[str, ...], email: str | None, nobody: bool
+) -> None:
+    """Assign dead letters to an officer, or to nobody."""
     if (email is None) != nobody:
-        raise click.UsageError("Say --to and an e-mail address, or --nobody.")
+        raise click.UsageError("Give either --to with an e-mail address, or --nobody.")
     with opened(settings) as database, database.begin() as session:
         to = officer_id(session, email) if email else None
-        changed = sum(assign(session, each, to, actor=ACTOR) for each in letter_ids(letters))
+        changed = sum(assign(session, each, to, actor=ACTOR) for each in dead_letter_ids(dead_letters))
     click.echo(f"Changed {changed}.")
 
 
 @deadletter.command()
-@click.argument("letter", metavar="ID")
+@click.argument("dead_letter", metavar="ID")
 @click.argument("text")
 @click.pass_obj
-def note(settings: Settings, letter: str, text: str) -> None:
-    """Write something down about a letter. It is kept sealed, and can be erased."""
-    (letter_id,) = letter_ids((letter,))
+def note(settings: Settings, dead_letter: str, text: str) -> None:
+    """Add a note to a dead letter. It is stored encrypted, and can be erased."""
+    (dead_letter_id,) = dead_letter_ids((dead_letter,))
     with opened(settings) as database, database.begin() as session:
-        add_note(session, settings.keyring, letter_id, text, actor=ACTOR)
-    click.echo("Noted.")
-
-
-@deadletter.command()
-@click.argument("letters", metavar="[ID]...", nargs=-1)
-@click.option(
-    "--older-than-days", type=click.IntRange(0, 36_500), help="Those settled at least that long ago."
-)
-@_YES
-@click.pass_obj
-def archive(settings: Settings, letters: tuple[str, ...], older_than_days: int | None, yes: bool) -> None:
-    """Put settled letters away. Their rows stay; the scheduler does this after 30 days."""
-    ids = letter_ids(letters)
-    if bool(ids) == (older_than_days is not None):
-        raise click.UsageError("Name letters, or say --older-than-days.")
-    with opened(settings) as database:
-        if older_than_days is None:
-            with database.begin() as session:
-                count = tidy.archive_these(session, ids, actor=ACTOR)
-        else:
-            older_than = timedelta(days=older_than_days)
-            with database.read() as session:
-                due = find.count(session, tidy.archivable(older_than))
-            _ask(yes, due, "put away")
-            count = 0
-            while count < due:
-                with database.begin() as session:
-                    done = tidy.archive_settled(session, older_than=older_than, actor=ACTOR)
-                if not done:
-                    break
-                count += done
-    left = len(ids) - count
-    click.echo(f"Archived {count:,}." + (f" Not settled, and so left alone: {left}." if ids and left else ""))
-
-
-@deadletter.command("purge")
-@click.argument("letters", metavar="[ID]...", nargs=-1)
-@click.option(
-    "--older-than-days", type=click.IntRange(0, 36_500), help="Those archived at least that long ago."
-)
-@click.option("--reason", help="Why; it is kept in the audit trail's notes.")
-@click.option("--preview", is_flag=True, help="Only say how many it would be.")
-@_YES
-@click.pass_obj
-def purge_command(
-    settings: Settings,
-    letters: tuple[str, ...],
-    older_than_days: int | None,
-    reason: str | None,
-    preview: bool,
-    yes: bool,
-) -> None:
-    """Remove archived letters for good, by age or by id, and what was written about them."""
-    ids = letter_ids(letters)
-    if bool(ids) == (older_than_days is not None):
-        raise click.UsageError("Name letters, or say --older-than-days; 0 means all that are archived.")
-    with opened(settings) as database:
-        with database.read() as session:
-            due = count_purgeable(session, ids=ids or None, older_than_days=older_than_days)
-        if preview:
-            click.echo(f"{due:,} would be removed.")
-            return
-        if reason is None:
-            raise click.UsageError("Say with --reason why they are removed.")
-        _ask(yes, due, "removed for good")
-        with database.begin() as session:
-            why = write_note(session, settings.keyring, reason, author=ACTOR)
-            count = purge(
-                session,
-                ids=ids or None,
-                older_than_days=older_than_days,
-                expected=due,
-                actor=ACTOR,
-                note=why,
-            )
-    click.echo(f"Removed {count:,}.")
-
-
-def _ask(yes: bool, number: int, what: str) -> None:
-    if not yes:
-        click.confirm(
-            f"{number:,} dead {'letter' if number == 1 else 'letters'} will be {what}. Go on?", abort=True
-        )
+        add_note(session, settings.keyring, dead_letter_id, text, actor=ACTOR)
+    click.echo("Note added.")

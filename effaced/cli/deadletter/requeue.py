@@ -1,4 +1,4 @@
-"""`effaced deadletter requeue`: another try, for a few letters or for a whole set, with its progress."""
+"""`effaced deadletter requeue`: retry a few dead letters, or a whole set with a progress bar."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from effaced.cli.deadletter import show
-from effaced.cli.deadletter.selection import ACTOR, chosen, filters, letter_ids, opened
+from effaced.cli.deadletter.selection import (
+    ACTOR,
+    JSON,
+    REASON,
+    YES,
+    chosen,
+    dead_letter_ids,
+    filters,
+    opened,
+)
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.errors import Conflict
-from effaced.deadletters.context import as_uuid
+from effaced.deadletters.arguments import as_uuid
 from effaced.triage.redrive import PER_SECOND, advance, cancel_redrive, count_taken, start_redrive
 from effaced.triage.redrive_read import (
     RedriveView,
@@ -27,31 +36,30 @@ from effaced.triage.redrive_read import (
 )
 from effaced.triage.retry import redrive
 
-_LOOK_EVERY = 0.5
-_JSON = click.option("--json", "as_json", is_flag=True, help="For programs.")
+_POLL_SECONDS = 0.5
 
 
 @click.command()
-@click.argument("letters", metavar="[ID]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All that fit the filter.")
+@click.argument("dead_letters", metavar="[ID]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All that match the filters.")
 @filters
-@click.option("--force", is_flag=True, help="Also those whose tries are used up.")
-@click.option("--reason", required=True, help="What has changed; it is kept in the audit trail's notes.")
+@click.option("--force", is_flag=True, help="Also those whose retries are used up.")
+@REASON
 @click.option(
     "--per-second",
     default=PER_SECOND,
     show_default=True,
     type=click.FloatRange(0, 1_000),
-    help="With --all: how many may be called in a second; 0 lets them all go at once.",
+    help="With --all: how many calls per second; 0 for no limit.",
 )
-@click.option("--background", is_flag=True, help="With --all: leave it to the scheduler.")
-@click.option("--yes", is_flag=True, help="Don't ask.")
-@_JSON
+@click.option("--background", is_flag=True, help="With --all: let the scheduler do it.")
+@YES
+@JSON
 @click.pass_obj
 def requeue(
     settings: Settings,
     /,
-    letters: tuple[str, ...],
+    dead_letters: tuple[str, ...],
     everything: bool,
     force: bool,
     reason: str,
@@ -61,14 +69,13 @@ def requeue(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Have letters tried again: those named, or with --all those of the filter, at a bearable pace.
+    """Retry the named dead letters, or with --all those that match the filters, at a limited rate.
 
-    Ctrl-C cancels a set where it is: what was requeued stays so. If this process is killed, the scheduler or
-    `effaced drain` goes on with it.
+    Ctrl-C cancels the rest of a set. If this process is killed, the scheduler or `effaced drain` continues.
     """
-    ids = letter_ids(letters)
+    ids = dead_letter_ids(dead_letters)
     if bool(ids) == everything or (ids and any(given.values())):
-        raise click.UsageError("Name letters, or say --all with filters.")
+        raise click.UsageError("Give either ids of dead letters, or --all with filters.")
     with opened(settings) as database:
         if ids:
             with database.begin() as session:
@@ -79,7 +86,7 @@ def requeue(
             which = chosen(session, settings, given)
             number = count_taken(session, which)
         if not yes:
-            click.confirm(f"{number:,} dead letters will be tried again. Go on?", abort=True, err=True)
+            click.confirm(f"{number:,} dead letters will be retried. Continue?", abort=True, err=True)
         with database.begin() as session:
             redrive_id = start_redrive(
                 session,
@@ -98,16 +105,16 @@ def requeue(
 
 
 @click.command()
-@_JSON
+@JSON
 @click.pass_obj
 def redrives(settings: Settings, as_json: bool) -> None:
-    """Show the last redrives of whole sets, and how far they are."""
+    """Show the latest redrives and their progress."""
     with opened(settings) as database, database.read() as session:
         found = [redrive_view(session, each.id) for each in list_redrives(session, limit=20).items]
     if as_json:
         show.as_json([plain_redrive(each) for each in found])
     elif not found:
-        click.echo("No set of dead letters was tried again within the last 30 days.")
+        click.echo("There were no redrives in the last 30 days.")
     for each in found if not as_json else []:
         show.redrive(each)
 
@@ -116,7 +123,7 @@ def redrives(settings: Settings, as_json: bool) -> None:
 @click.argument("redrive_name", metavar="REDRIVE")
 @click.pass_obj
 def cancel(settings: Settings, redrive_name: str) -> None:
-    """End a redrive where it is. What was requeued stays so, the other letters stay as they were."""
+    """Cancel the rest of a redrive. What was requeued stays requeued."""
     redrive_id = as_uuid(redrive_name)
     if redrive_id is None:
         raise click.UsageError("`effaced deadletter redrives` shows the ids of redrives.")
@@ -130,7 +137,7 @@ def cancel(settings: Settings, redrive_name: str) -> None:
 def _carry_out(
     database: Database, redrive_id: UUID, *, quiet: bool, wait: Callable[[float], None] = time.sleep
 ) -> None:
-    """Make the steps here, as long as it takes; the scheduler may make some of them too."""
+    """Run the steps here until the redrive ends; the scheduler may run some of them too."""
     progress = Progress(
         TextColumn("Requeueing"),
         BarColumn(),
@@ -142,19 +149,19 @@ def _carry_out(
     try:
         with progress:
             bar = progress.add_task("", total=None)
-            while (found := _look(database, redrive_id)).running:
+            while (found := _read_redrive(database, redrive_id)).running:
                 progress.update(bar, total=found.total, completed=found.done)
                 if not advance(database, redrive_id):
-                    wait(_LOOK_EVERY)
+                    wait(_POLL_SECONDS)
             progress.update(bar, total=found.total, completed=found.done)
     except KeyboardInterrupt:
         try:
             with database.begin() as session:
                 cancel_redrive(session, redrive_id, actor=ACTOR)
         except Conflict:
-            pass  # it had come to its end
+            pass  # it had already ended
 
 
-def _look(database: Database, redrive_id: UUID) -> RedriveView:
+def _read_redrive(database: Database, redrive_id: UUID) -> RedriveView:
     with database.read() as session:
         return redrive_view(session, redrive_id)

@@ -1,4 +1,4 @@
-"""Which dead letters a command is about: ids, or filters as options."""
+"""Which dead letters a command is about: ids or filters; and the options that commands share."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.errors import NotFound
 from effaced.core.schema_level import open_database
-from effaced.deadletters.context import as_uuid
+from effaced.deadletters.arguments import as_uuid
 from effaced.deadletters.read import DeadLetterFilter
-from effaced.deadletters.rules import OPEN
-from effaced.deadletters.sla import thresholds
+from effaced.deadletters.rules import OPEN, sla_from_hours
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.requests.read import find_by_ref
 
 F = TypeVar("F", bound=Callable[..., Any])
 ACTOR = "cli"
 ALL = "all"
+JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+YES = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
+REASON = click.option("--reason", required=True, help="Why; kept as a note in the audit trail.")
 
 _OPTIONS = [
     click.option(
@@ -33,32 +35,42 @@ _OPTIONS = [
         "statuses",
         multiple=True,
         type=click.Choice([ALL, *(each.value for each in DeadLetterStatus)]),
-        help="Only in this state; may be said several times. Without it: those that wait for a person.",
+        help="Only with this status; can be repeated. Without it: those that wait for a decision.",
     ),
     click.option(
         "--domain",
         type=click.Choice([each.value for each in DeadLetterDomain]),
-        help="Only from this part of the way.",
+        help="Only of this domain.",
     ),
-    click.option("--resolver", help="Only of this system; of messages, of this target."),
+    click.option("--resolver", help="Only of this resolver; for messages, of this target."),
     click.option("--error", help="Only with this error class, e.g. TransientFailure."),
     click.option("--code", help="Only with this error code, e.g. http_400."),
     click.option("--request", "request_name", help="Only of this request, by ref or id."),
-    click.option("--assigned-to", help="Only of this officer, by e-mail address."),
-    click.option("--unassigned", is_flag=True, help="Only those that nobody looks after."),
-    click.option("--late", is_flag=True, help="Only those that have waited too long."),
+    click.option("--assigned-to", help="Only those assigned to this officer, by e-mail address."),
+    click.option("--unassigned", is_flag=True, help="Only those assigned to nobody."),
+    click.option("--late", is_flag=True, help="Only those that have been open for too long."),
+    click.option("--expired", is_flag=True, help="Only those whose retention has ended (`expires_at`)."),
 ]
 
 
 def filters(command: F) -> F:
-    """The options by which letters are chosen."""
+    """The options that choose dead letters."""
     return reduce(lambda inner, option: option(inner), reversed(_OPTIONS), command)
 
 
-def chosen(session: Session, settings: Settings, given: dict[str, Any]) -> DeadLetterFilter:
-    """The filter that the options say; refuses names that nobody has."""
+def chosen(
+    session: Session,
+    settings: Settings,
+    given: dict[str, Any],
+    *,
+    default: tuple[DeadLetterStatus, ...] = OPEN,
+) -> DeadLetterFilter:
+    """The filter that the options make; `default` are the statuses if none is given.
+
+    Refuses an unknown officer or request.
+    """
     words = given["statuses"]
-    statuses = () if ALL in words else tuple(DeadLetterStatus(each) for each in words) or OPEN
+    statuses = () if ALL in words else tuple(DeadLetterStatus(each) for each in words) or default
     return DeadLetterFilter(
         statuses=statuses,
         domain=DeadLetterDomain(given["domain"]) if given["domain"] else None,
@@ -69,12 +81,13 @@ def chosen(session: Session, settings: Settings, given: dict[str, Any]) -> DeadL
         assigned_to=officer_id(session, given["assigned_to"]) if given["assigned_to"] else None,
         unassigned=given["unassigned"],
         late=given["late"],
-        sla=thresholds(settings.dead_letter_hours),
+        expired=given["expired"],
+        sla=sla_from_hours(settings.dead_letter_hours),
     )
 
 
-def letter_ids(values: tuple[str, ...]) -> list[UUID]:
-    """The ids that were typed; refuses what is no id."""
+def dead_letter_ids(values: tuple[str, ...]) -> list[UUID]:
+    """Refuses what is not an id."""
     ids = []
     for value in values:
         known = as_uuid(value)

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from effaced.core import clock
-from effaced.deadletters.assign import LetterNote
+from effaced.deadletters.assign import DeadLetterNote
 from effaced.deadletters.context import FAILURES
+from effaced.deadletters.data import DLQCompressedEntry
 from effaced.deadletters.read import DeadLetterLine
 from effaced.deadletters.rules import REOPENED
 from effaced.model import DeadLetterStatus
@@ -29,18 +30,26 @@ _COLOURS = {
     DeadLetterStatus.RESOLVED: "green",
 }
 
+_ID_WIDTH = 36
+_UNLIMITED = 10_000
+_COLUMNS = (
+    "opened (UTC)", "status", "domain", "resolver", "error", "retries", "request", "assigned to", "next step",
+)  # fmt: skip
+
 
 def as_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
-def letters(lines: Sequence[DeadLetterLine], refs: Mapping[Any, str], names: Mapping[str, str]) -> None:
-    table = Table("id", "since (UTC)", "state", "where", "system", "error", "tries", "request", "who", "do")
+def dead_letters(lines: Sequence[DeadLetterLine], refs: Mapping[Any, str], names: Mapping[str, str]) -> None:
+    table = Table()
+    table.add_column("id", no_wrap=True, min_width=_ID_WIDTH)
+    for name in _COLUMNS:
+        table.add_column(name)
     for each in lines:
-        since = Text(f"{each.created_at:%Y-%m-%d %H:%M}", style="red" if each.late else "")
         table.add_row(
-            Text(str(each.id), no_wrap=True),
-            since,
+            str(each.id),
+            Text(f"{each.created_at:%Y-%m-%d %H:%M}", style="red" if each.late else ""),
             Text(each.status, style=_COLOURS.get(each.status, "")),
             each.domain,
             Text(each.resolver or "-"),
@@ -50,47 +59,52 @@ def letters(lines: Sequence[DeadLetterLine], refs: Mapping[Any, str], names: Map
             Text(names.get(f"officer:{each.assigned_to}", "-")),
             each.recommended_action or "-",
         )
-    # Wide enough for the ids: they are there to be copied.
+    _console().print(table)
+
+
+def _console() -> Console:
+    """As wide as the terminal; a pipe or a file gets everything in full."""
     console = Console()
-    console.print(table, no_wrap=not console.is_terminal, width=None if console.is_terminal else 220)
+    return console if console.is_terminal else Console(width=_UNLIMITED)
 
 
 def one(
-    letter: DeadLetterLine, ref: str | None, notes: Sequence[LetterNote], names: Mapping[str, str]
+    found: DeadLetterLine, ref: str | None, notes: Sequence[DeadLetterNote], names: Mapping[str, str]
 ) -> None:
-    assigned = names.get(f"officer:{letter.assigned_to}", "nobody")
+    assigned = names.get(f"officer:{found.assigned_to}", "nobody")
     rows = {
-        "state": f"{letter.status.value}{', late' if letter.late else ''}",
-        "where": letter.domain.value,
-        "system": letter.resolver,
-        "error": letter.failure_type,
-        "code": letter.error_code,
-        "attempts": letter.context.get("attempts"),
-        "rows left in": ", ".join(letter.context.get("tables", [])),
-        "all failures": ", ".join(_failure(each) for each in letter.context.get(FAILURES, [])),
-        "tried again": f"{letter.retry_count} of {letter.max_retries}",
-        "forced": (letter.marks or {}).get("force_redrive_count"),
-        "reopened": (letter.marks or {}).get(REOPENED),
+        "status": f"{found.status.value}{', late' if found.late else ''}",
+        "domain": found.domain.value,
+        "resolver": found.resolver,
+        "error": found.failure_type,
+        "code": found.error_code,
+        "attempts": found.context.get("attempts"),
+        "rows left in": ", ".join(found.context.get("tables", [])),
+        "all failures": ", ".join(_failure(each) for each in found.context.get(FAILURES, [])),
+        "retries": f"{found.retry_count} of {found.max_retries}",
+        "forced": (found.marks or {}).get("force_redrive_count"),
+        "reopened": (found.marks or {}).get(REOPENED),
         "request": ref,
-        "entry": letter.entry_id,
-        "looked after by": assigned,
-        "opened": clock.text(letter.created_at),
-        "last tried": clock.text(letter.last_retry_at),
-        "settled": clock.text(letter.resolved_at),
-        "by": names.get(letter.resolved_by or "", letter.resolved_by),
-        "how": letter.resolution,
-        "archived": clock.text(letter.archived_at),
-        "do": letter.recommended_action,
+        "entry": found.entry_id,
+        "assigned to": assigned,
+        "opened": clock.text(found.created_at),
+        "last retry": clock.text(found.last_retry_at),
+        "settled": clock.text(found.resolved_at),
+        "settled by": names.get(found.resolved_by or "", found.resolved_by),
+        "settled how": found.resolution,
+        "archived": clock.text(found.archived_at),
+        "expires": clock.text(found.expires_at),
+        "next step": found.recommended_action,
     }
     table = Table(show_header=False, box=None)
     for name, value in rows.items():
         if value not in (None, ""):
             table.add_row(Text(name, style="bold"), Text(str(value)))
-    console = Console()
+    console = _console()
     console.print(table)
     for note in notes:
-        said_by = f"{note.at:%Y-%m-%d %H:%M} UTC, {names.get(note.author, note.author)}:"
-        console.print(Text(said_by, style="bold"), Text(note.text or "(erased)"))
+        heading = f"{note.at:%Y-%m-%d %H:%M} UTC, {names.get(note.author, note.author)}:"
+        console.print(Text(heading, style="bold"), Text(note.text or "(erased)"))
 
 
 def _failure(facts: Mapping[str, Any]) -> str:
@@ -99,21 +113,41 @@ def _failure(facts: Mapping[str, Any]) -> str:
 
 
 def stats(found: Mapping[str, Any]) -> None:
-    console = Console()
+    console = _console()
     console.print(f"{found['active']:,} of {found['total']:,} dead letters are not settled.")
     if found["oldest_active_at"]:
         console.print(f"The oldest of them is from {found['oldest_active_at']}.")
-    domains = Table("where", "not settled", "may wait", "waited too long")
+    for status, number in found["by_status"].items():
+        console.print(f"  {status} {number:,}")
+    for name, number in found["cleanup"].items():
+        console.print(f"{name.replace('_', ' ').capitalize()}: {number:,}.")
+    domains = Table("domain", "not settled", "late after", "late")
     for domain, each in found["sla"].items():
         late = Text(str(each["breached"]), style="red" if each["breached"] else "")
         domains.add_row(domain, str(found["by_domain"].get(domain, 0)), f"{each['hours']:g} h", late)
     console.print(domains)
-    groups = Table("where", "system", "error", "how many", "oldest (UTC)")
+    groups = Table("domain", "resolver", "error", "count", "oldest (UTC)")
     for group in found["groups"]:
         name, error = Text(group["resolver"] or "-"), Text(group["failure_type"])
         groups.add_row(group["domain"], name, error, f"{group['count']:,}", group["oldest_at"])
     if found["groups"]:
         console.print(groups)
+
+
+def summaries(found: Sequence[DLQCompressedEntry], totals: Mapping[str, Any]) -> None:
+    if not found:
+        click.echo("No summaries match." if totals["entries"] else "There are no summaries.")
+        return
+    table = Table()
+    table.add_column("id", no_wrap=True, min_width=_ID_WIDTH)
+    for name in ("status", "domain", "error", "count", "first (UTC)", "last (UTC)"):
+        table.add_column(name)
+    for each in found:
+        error = Text(each.failure_type + (f" ({each.error_code})" if each.error_code else ""))
+        moments = (f"{at:%Y-%m-%d %H:%M}" for at in (each.first_seen, each.last_seen))
+        table.add_row(each.id, each.status, each.domain, error, f"{each.count:,}", *moments)
+    _console().print(table)
+    click.echo(f"All summaries together stand for {totals['letters']:,} removed dead letters.")
 
 
 def results(found: Sequence[RedriveResult]) -> None:

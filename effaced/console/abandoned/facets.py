@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from sqlalchemy.orm import Session
 
-from effaced.console.abandoned.query import ALL, LATE, MINE, NOBODY, OPEN, LetterQuery
+from effaced.console.abandoned.query import ALL, MINE, NOBODY, OPEN, YES, LetterQuery
 from effaced.console.current import me
 from effaced.console.words import label
 from effaced.deadletters.read import (
@@ -125,9 +125,15 @@ def _marks(session: Session, query: LetterQuery, which: DeadLetterFilter) -> tup
         return Value(words, count, (cleared if chosen else narrowed).url(), chosen, chosen)
 
     anybody = replace(which, assigned_to=None, unassigned=False)
+    expired = value(
+        "Past their retention",
+        replace(query, expired=YES),
+        replace(query, expired=""),
+        replace(which, expired=True),
+    )
     return (
         value(
-            "Waiting too long", replace(query, late=LATE), replace(query, late=""), replace(which, late=True)
+            "Waiting too long", replace(query, late=YES), replace(query, late=""), replace(which, late=True)
         ),
         value(
             "Assigned to me",
@@ -141,6 +147,8 @@ def _marks(session: Session, query: LetterQuery, which: DeadLetterFilter) -> tup
             replace(query, whose=""),
             replace(anybody, unassigned=True),
         ),
+        # Only applications that embed effaced give dead letters an end.
+        *([expired] if expired.count or expired.chosen else []),
     )
 
 

@@ -20,7 +20,7 @@ OPEN, ALL = "open", "all"
 _STATUSES = (OPEN, ALL, *(status.value for status in DeadLetterStatus))
 _DOMAINS = tuple(domain.value for domain in DeadLetterDomain)
 _LONGEST = 255
-LATE, MINE, NOBODY, SOMEBODY = "yes", "me", "nobody", "somebody"
+YES, MINE, NOBODY, SOMEBODY = "yes", "me", "nobody", "somebody"
 _WHOSE = (MINE, NOBODY)
 _WHOSE_WORDS = {MINE: "assigned to you", NOBODY: "assigned to nobody", SOMEBODY: "assigned to one officer"}
 
@@ -36,6 +36,7 @@ class LetterQuery:
     ref: str = ""
     late: str = ""
     whose: str = ""
+    expired: str = ""
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> LetterQuery:
@@ -49,12 +50,13 @@ class LetterQuery:
         for name, value in (("resolver", resolver), ("error", error), ("ref", ref)):
             if len(value) > _LONGEST or not value.isprintable():
                 raise not_allowed(name, [f"at most {_LONGEST} printable characters"])
-        late, whose = values.get("late", ""), values.get("whose", "")
-        if late not in ("", LATE):
-            raise not_allowed("late", (LATE,))
+        late, whose, expired = (values.get(name, "") for name in ("late", "whose", "expired"))
+        for name, value in (("late", late), ("expired", expired)):
+            if value not in ("", YES):
+                raise not_allowed(name, (YES,))
         if whose not in ("", *_WHOSE):
             raise not_allowed("whose", _WHOSE)
-        return cls(status, domain, resolver, error, ref, late, whose)
+        return cls(status, domain, resolver, error, ref, late, whose, expired)
 
     @classmethod
     def of(cls, plain: Mapping[str, Any], ref: str = "") -> LetterQuery:
@@ -68,8 +70,9 @@ class LetterQuery:
             plain.get("resolver", ""),
             plain.get("error", ""),
             ref,
-            LATE if plain.get("late") else "",
+            YES if plain.get("late") else "",
             assigned,
+            YES if plain.get("expired") else "",
         )
 
     def filter(self, session: Session) -> DeadLetterFilter:
@@ -82,7 +85,8 @@ class LetterQuery:
             request_id=request_id_of(session, self.ref),
             assigned_to=me().id if self.whose == MINE else None,
             unassigned=self.whose == NOBODY,
-            late=self.late == LATE,
+            late=self.late == YES,
+            expired=self.expired == YES,
             sla=runtime().letter_sla,
         )
 
@@ -115,6 +119,7 @@ class LetterQuery:
             f"with the error {self.error}" if self.error else "",
             f"of request {self.ref}" if self.ref else "",
             late if self.late and self.status != OPEN else "",
+            "past their retention" if self.expired else "",
             _WHOSE_WORDS.get(self.whose, ""),
         ]
         return ", ".join(part for part in parts if part)

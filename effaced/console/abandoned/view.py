@@ -20,7 +20,7 @@ from effaced.core.errors import Refused
 from effaced.deadletters.read import (
     DeadLetterLine,
     count_dead_letters,
-    lines_by_id,
+    dead_letters_by_id,
     list_dead_letters,
 )
 from effaced.requests.read import refs_of
@@ -76,7 +76,7 @@ def confirm() -> Response:
     query = LetterQuery.read(request.form)
     with runtime().db.read() as session:
         choice = _chosen()
-        shown = lines_by_id(session, choice.ids[:SHOWN], runtime().letter_sla)
+        shown = dead_letters_by_id(session, choice.ids[:SHOWN], runtime().letter_sla)
         refs = refs_of(session, [letter.request_id for letter in shown])
     return _confirmation(query, choice, shown, refs)
 
@@ -91,7 +91,7 @@ def requeue() -> Response:
     except Refused as error:
         with runtime().db.read() as session:
             choice = Choice(tuple(ids), request.form.get("words", ""), len(ids))
-            shown = lines_by_id(session, ids[:SHOWN], runtime().letter_sla)
+            shown = dead_letters_by_id(session, ids[:SHOWN], runtime().letter_sla)
             refs = refs_of(session, [letter.request_id for letter in shown])
         return _confirmation(query, choice, shown, refs, reason=reason, error=error.message, status=422)
     return _results(query, results)
@@ -139,7 +139,7 @@ def _results(query: LetterQuery, results: list[RedriveResult]) -> Response:
     with runtime().db.read() as session:
         letters = {
             letter.id: letter
-            for letter in lines_by_id(
+            for letter in dead_letters_by_id(
                 session, [each.dead_letter_id for each in results], runtime().letter_sla
             )
         }

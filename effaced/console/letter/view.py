@@ -17,10 +17,10 @@ from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
 from effaced.console.letter.story import letter_story
 from effaced.core.errors import Conflict, Refused
-from effaced.deadletters import change
+from effaced.deadletters import decide as decisions
 from effaced.deadletters.assign import add_note, assign
-from effaced.deadletters.change import why_not_closed
-from effaced.deadletters.read import DeadLetterLine, lines_by_id
+from effaced.deadletters.linked_work import why_not_closed
+from effaced.deadletters.read import DeadLetterLine, dead_letters_by_id
 from effaced.deadletters.rules import DECISIONS, SETTLED
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.outbox.read import find_entry
@@ -125,7 +125,7 @@ def decide(letter_id: UUID) -> Response:
     decision = Decision(word)
 
     def act(session: Session) -> None:
-        change.decide(
+        decisions.decide(
             session, runtime().keyring, letter_id, _BECOMES[decision], actor=me().actor, reason=reason
         )
 
@@ -192,7 +192,8 @@ def _page(letter_id: UUID, typed: Typed | None = None) -> Page:
 def _view(session: Session, letter: DeadLetterLine) -> LetterView:
     actor = f"officer:{letter.assigned_to}" if letter.assigned_to else ""
     possible = {each: to for each, to in _BECOMES.items() if letter.status in DECISIONS[to]}
-    kept_open = why_not_closed(session, letter.id) if set(SETTLED).intersection(possible.values()) else None
+    closable = not set(SETTLED).isdisjoint(possible.values())
+    kept_open = why_not_closed(session, letter.id, decided=True) if closable else None
     return LetterView(
         letter,
         refs_of(session, [letter.request_id]).get(letter.request_id) if letter.request_id else None,
@@ -213,7 +214,7 @@ def _attestable(session: Session, letter: DeadLetterLine) -> bool:
 
 
 def _find(session: Session, letter_id: UUID) -> DeadLetterLine:
-    found = lines_by_id(session, [letter_id], runtime().letter_sla)
+    found = dead_letters_by_id(session, [letter_id], runtime().letter_sla)
     if not found:
         abort(404)
     return found[0]

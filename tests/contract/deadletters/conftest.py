@@ -19,7 +19,7 @@ from effaced.core.clock import ManualClock
 from effaced.core.db import Database
 from effaced.deadletters.data import FailedOperationData
 from effaced.deadletters.interface import FailedOperationRepository
-from effaced.deadletters.memory import InMemoryFailedOperationRepository, LinkedWork
+from effaced.deadletters.memory import InMemoryFailedOperationRepository
 from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.model import (
     DeliveryStatus,
@@ -86,25 +86,6 @@ def now() -> Iterator[ManualClock]:
         yield manual
 
 
-def in_memory() -> Store:
-    linked_work = LinkedWork()
-
-    def set_work(_domain: str, link: UUID, work: Work) -> None:
-        for ids, belongs in (
-            (linked_work.under_way, work is Work.UNDER_WAY),
-            (linked_work.not_done, work is not Work.DONE),
-        ):
-            (ids.add if belongs else ids.discard)(link)
-
-    def entry(status: OutboxStatus) -> UUID:
-        entry_id = new_id()
-        ended = {OutboxStatus.SUCCEEDED: Work.DONE, OutboxStatus.ABANDONED: Work.NOT_DONE}
-        set_work("external_call", entry_id, ended.get(status, Work.UNDER_WAY))
-        return entry_id
-
-    return Store(InMemoryFailedOperationRepository(KEYRING, linked_work=linked_work), entry, set_work)
-
-
 _ENTRY = {
     Work.DONE: {"status": OutboxStatus.SUCCEEDED},
     Work.NOT_DONE: {"status": OutboxStatus.ABANDONED},
@@ -127,7 +108,7 @@ _DELIVERY = {
 }
 
 
-def in_database(database: Database) -> Store:
+def store_over(letters: FailedOperationRepository, database: Database) -> Store:
     def entry(status: OutboxStatus) -> UUID:
         entry_id = new_id()
         put(OutboxRow, OutboxRow.entry_id, entry_id, {"status": status})
@@ -152,7 +133,7 @@ def in_database(database: Database) -> Store:
                 session.execute(insert(Message), [{**message, "created_at": clock.now()}])
             session.execute(insert(table), [{**_columns(table, link), **values}])
 
-    return Store(SQLFailedOperationRepository(database, KEYRING), entry, set_work)
+    return Store(letters, entry, set_work)
 
 
 def _columns(table: Any, link: UUID) -> dict[str, Any]:
@@ -186,5 +167,7 @@ def _columns(table: Any, link: UUID) -> dict[str, Any]:
 def store(request: pytest.FixtureRequest, now: ManualClock, databases: dict[str, Database]) -> Store:
     """The test runs once per store, and time stands still."""
     if request.param == "memory":
-        return in_memory()
-    return in_database(emptied(databases[request.param]))
+        in_memory = InMemoryFailedOperationRepository(KEYRING)
+        return store_over(in_memory, in_memory.database)
+    database = emptied(databases[request.param])
+    return store_over(SQLFailedOperationRepository(database, KEYRING), database)

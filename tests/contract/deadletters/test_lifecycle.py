@@ -259,7 +259,7 @@ class TestD10ArchiveAndPurge:
         letter_id = store.archived()
         with pytest.raises(ValueError, match="not both"):
             store.letters.purge_archived(ids=[letter_id], older_than_days=0)
-        with pytest.raises(ValueError, match="negative"):
+        with pytest.raises(ValueError, match="older_than_days"):
             store.letters.purge_archived(older_than_days=-1)
         assert store.letters.purge_archived() == 0
         assert store.letters.purge_archived(ids=[]) == 0

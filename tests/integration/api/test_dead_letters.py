@@ -16,7 +16,8 @@ from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.officers import create_officer
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
-from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.record import record_failures
+from effaced.deadletters.rules import Failure
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import (
     DeadLetterDomain,
@@ -123,7 +124,14 @@ def answer(response: TestResponse, status: int = 200) -> Any:
 
 
 class TestScopes:
-    READS = (LETTERS, f"{LETTERS}/stats", f"{LETTERS}/purge?older_than_days=0", REDRIVES)
+    READS = (
+        LETTERS,
+        f"{LETTERS}/stats",
+        f"{LETTERS}/purge?older_than_days=0",
+        f"{LETTERS}/evict?count=1",
+        f"{LETTERS}/summaries",
+        REDRIVES,
+    )
 
     def test_a_key_for_requests_may_not_operate(self, lite: Desk) -> None:
         for path in self.READS:
@@ -142,6 +150,8 @@ class TestScopes:
             f"{LETTERS}/{letter_id}/notes",
             f"{LETTERS}/archive",
             f"{LETTERS}/purge",
+            f"{LETTERS}/evict",
+            f"{LETTERS}/summaries/{new_id()}/status",
             REDRIVES,
             f"{REDRIVES}/{new_id()}/cancel",
         ):
@@ -203,6 +213,7 @@ class TestList:
         assert found("domain=message") == []
         assert found("error=Timeout&code=attempts_exhausted&unassigned=true") == [str(crm), str(mail)]
         assert found("late=true") == []
+        assert found("expired=true&status=all") == []
         assert found(f"assigned_to={new_id()}") == []
 
     @pytest.mark.parametrize(
@@ -412,6 +423,62 @@ class TestArchiveAndPurge:
         assert answer(desk.send(f"{LETTERS}/purge", body | {"expected": 1})) == {"purged": 1}
         assert desk.get(f"{LETTERS}/{letter_id}").status_code == 404
         assert [each.actor for each in desk.events("DEAD_LETTERS_PURGED")] == [desk.actor]
+
+    def archived(self, desk: Desk, number: int) -> None:
+        for _ in range(number):
+            letter_id = desk.letter(entry_status=OutboxStatus.SUCCEEDED)
+            desk.send(f"{LETTERS}/{letter_id}/decision", {"status": "rejected", "reason": "x"})
+        desk.send(f"{LETTERS}/archive", {"older_than_days": 0})
+
+    def test_evict_removes_what_its_preview_said_and_leaves_summaries(self, desk: Desk) -> None:
+        self.archived(desk, 3)
+        open_id = desk.letter()
+        assert answer(desk.get(f"{LETTERS}/evict?count=9")) == {"count": 9, "evictable": 3}
+        assert answer(desk.get(f"{LETTERS}/evict?count=9&domain=message"))["evictable"] == 0
+        body = {"count": 1, "domain": "external_call", "reason": "old"}
+        assert answer(desk.send(f"{LETTERS}/evict", body)) == {"evicted": 1}
+        body = {"count": 2, "compress": True, "reason": "old"}
+        assert answer(desk.send(f"{LETTERS}/evict", body)) == {"evicted": 2}
+        assert desk.status(open_id) == "pending"
+        found = answer(desk.get(f"{LETTERS}/summaries?domain=external_call&status=active&limit=5"))
+        (summary,) = found["summaries"]
+        assert (summary["count"], summary["status"], summary["stale_at"]) == (2, "active", None)
+        assert found["totals"]["letters"] == 2
+        assert [each.actor for each in desk.events("DEAD_LETTERS_PURGED")] == [desk.actor] * 2
+        path = f"{LETTERS}/summaries/{summary['id']}/status"
+        assert answer(desk.send(path, {"status": "stale"}))["status"] == "stale"
+        assert Api.problem(desk.send(path, {"status": "stale"}))[:2] == (409, "conflict")
+
+    @pytest.mark.parametrize(
+        ("path", "body", "fields"),
+        [
+            ("evict", {"count": 0, "reason": "x"}, ["count"]),
+            ("evict", {"count": 1}, ["reason"]),
+            ("evict", {"count": 1, "domain": "x", "reason": "x"}, ["domain"]),
+            (f"summaries/{NOBODY}/status", {"status": "active"}, ["status"]),
+        ],
+    )
+    def test_wrong_fields_of_an_eviction_are_named(
+        self, lite: Desk, path: str, body: Any, fields: list[str]
+    ) -> None:
+        status, slug, found = Api.problem(lite.send(f"{LETTERS}/{path}", body))
+        assert (status, slug, list(found)) == (422, "refused", fields)
+
+    @pytest.mark.parametrize(
+        ("query", "fields"),
+        [
+            ("evict", ["count"]),
+            ("evict?count=1&domain=x", ["domain"]),
+            ("evict?count=1&status=pending", ["status"]),
+            ("summaries?status=pending", ["status"]),
+            ("summaries?late=true", ["late"]),
+        ],
+    )
+    def test_wrong_arguments_of_previews_and_summaries_are_named(
+        self, lite: Desk, query: str, fields: list[str]
+    ) -> None:
+        status, slug, found = Api.problem(lite.get(f"{LETTERS}/{query}"))
+        assert (status, slug, list(found)) == (422, "refused", fields)
 
     def test_an_age_that_is_none_is_refused(self, lite: Desk) -> None:
         for query in ("", "?older_than_days=-1", "?older_than_days=x"):

@@ -66,8 +66,58 @@ class TestList:
             assert expected in shown
 
     def test_says_so_when_there_is_nothing(self, run: Run) -> None:
-        assert run("list").output == "No dead letter waits for a person.\n"
-        assert run("list", "--late").output == "No dead letter fits.\n"
+        assert run("list").output == "There are no unresolved dead letters.\n"
+        assert run("list", "--expired").output == "No dead letters match.\n"
+        assert run("list", "--late").output == "No dead letters match.\n"
+
+    @pytest.mark.parametrize("columns", ["20", "80", "200"])
+    def test_into_a_pipe_has_everything_in_full(
+        self, post: Post, run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+    ) -> None:
+        (letter_id,) = post.fail()
+        with post.db.begin() as session:
+            letter = session.get_one(DeadLetter, letter_id)
+            letter.failure_type, letter.resolver = "E" * 150, "r" * 150
+        monkeypatch.setenv("COLUMNS", columns)
+        for shown in (run("list").output, run("show", letter_id).output, run("stats").output):
+            assert "E" * 150 in shown
+            assert "r" * 150 in shown
+        (line,) = [each for each in run("list").output.splitlines() if str(letter_id) in each]
+        assert line.split()[1] == str(letter_id)
+
+    @pytest.mark.parametrize("status", list(DeadLetterStatus))
+    def test_reaches_every_status(self, post: Post, run: Run, status: DeadLetterStatus) -> None:
+        (letter_id,) = post.fail()
+        with post.db.begin() as session:
+            session.get_one(DeadLetter, letter_id).status = status
+        for options in (["--status", status.value], ["--status", "all"]):
+            found = read(run("list", "--json", *options))["dead_letters"]
+            assert [each["status"] for each in found] == [status]
+
+    def test_without_a_status_has_those_that_were_given_up(self, post: Post, run: Run) -> None:
+        given_up, resolved = post.fail(2)
+        run("resolve", given_up, "--as", "permanently_failed", "--reason", "they are out of business")
+        with post.db.begin() as session:
+            session.get_one(DeadLetter, resolved).status = DeadLetterStatus.RESOLVED
+        assert [each["id"] for each in read(run("list", "--json"))["dead_letters"]] == [str(given_up)]
+
+    def test_of_expired_ones_removes_and_changes_nothing(self, post: Post, run: Run) -> None:
+        expired, later, archived, _ = post.fail(4)
+        day = timedelta(days=1)
+        with post.db.begin() as session:
+            for each, after, status in (
+                (expired, -day, "pending"),
+                (later, day, "pending"),
+                (archived, -2 * day, "archived"),
+            ):
+                letter = session.get_one(DeadLetter, each)
+                letter.expires_at, letter.status = letter.created_at + after, DeadLetterStatus(status)
+        before = post.statuses()
+        for options, ids in (([], [expired]), (["--status", "all"], [expired, archived])):
+            found = read(run("list", "--expired", "--json", *options))["dead_letters"]
+            assert [each["id"] for each in found] == [str(each) for each in ids]
+        assert found[0]["expires_at"] is not None
+        assert post.statuses() == before
 
     def test_filters(self, post: Post, run: Run) -> None:
         first, second = post.fail(2)
@@ -116,7 +166,7 @@ class TestList:
 class TestShow:
     def test_has_everything_with_the_notes(self, post: Post, run: Run) -> None:
         (letter_id,) = post.fail()
-        assert run("note", letter_id, "called them").output == "Noted.\n"
+        assert run("note", letter_id, "called them").output == "Note added.\n"
         shown = run("show", letter_id).output
         for expected in ("pending", "http_400", "nobody", "0 of 2", "called them", "Command line"):
             assert expected in shown
@@ -137,6 +187,9 @@ def test_stats_say_what_is_late_and_what_letters_have_in_common(post: Post, run:
     shown = run("stats").output
     assert "2 of 2 dead letters are not settled." in shown
     assert "24 h" in shown
+    assert "pending 2" in shown
+    assert "Resolved older than 30 days: 0." in shown
+    assert "Archived older than 90 days: 0." in shown
 
 
 def test_how_long_they_may_wait_is_a_setting(
@@ -185,14 +238,14 @@ class TestRequeue:
         post.fail(2)
         result = run("requeue", "--all", "--reason", "back", answer="n\n")
         assert result.exit_code == 1
-        assert "2 dead letters will be tried again" in result.output
+        assert "2 dead letters will be retried" in result.output
         assert post.statuses() == ["pending"] * 2
 
     def test_asks_with_the_number_of_those_that_will_be_taken(self, post: Post, run: Run) -> None:
         closed, _ = post.fail_message(), post.fail(2)
         run("resolve", closed, "--reason", "told them by phone")
         result = run("requeue", "--all", "--status", "all", "--reason", "back", answer="n\n")
-        assert "2 dead letters will be tried again" in result.output
+        assert "2 dead letters will be retried" in result.output
         result = run("requeue", "--all", "--status", "resolved", "--reason", "back", answer="y\n")
         assert isinstance(result.exception, Refused)
 
@@ -230,7 +283,7 @@ class TestDecisions:
         letter_id = post.fail_message()
         assert (
             run("resolve", letter_id, "--reason", "told them by phone").output
-            == "1 letter is resolved now.\n"
+            == "1 dead letter is now resolved.\n"
         )
         assert post.letter(letter_id).resolved_by == "cli"
         result = run("resolve", letter_id, "--as", "reviewing", "--reason", "x")
@@ -271,7 +324,7 @@ class TestArchiveAndPurge:
         first, _ = self.settled(post, 2)
         (pending,) = post.fail()
         result = run("archive", first, pending)
-        assert result.output == "Archived 1. Not settled, and so left alone: 1.\n"
+        assert result.output == "Archived 1. Left alone because not settled: 1.\n"
         result = run("archive", "--older-than-days", "0", "--yes")
         assert result.output == "Archived 1.\n"
         assert sorted(post.statuses()) == ["archived", "archived", "pending"]
@@ -292,6 +345,47 @@ class TestArchiveAndPurge:
         run("archive", letter_id)
         assert run("purge", letter_id, stranger, "--preview").output == "1 would be removed.\n"
         assert run("purge", letter_id, stranger, "--reason", "old", "--yes").output == "Removed 1.\n"
+
+    def test_evict_previews_asks_and_removes_the_oldest_archived(self, post: Post, run: Run) -> None:
+        oldest, newest = self.settled(post, 2)
+        (pending,) = post.fail()
+        run("archive", oldest, newest)
+        assert run("evict", "--count", "9", "--preview").output == "2 would be removed.\n"
+        assert "--reason" in run("evict", "--count", "1", "--yes").output
+        refused = run("evict", "--count", "1", "--reason", "old", answer="n\n")
+        assert (refused.exit_code, len(post.letters())) == (1, 3)
+        none = run("evict", "--count", "1", "--domain", "external_call", "--reason", "old", "--yes")
+        assert none.output == "Removed 0. No more of them are archived.\n"
+        assert run("evict", "--count", "1", "--reason", "old", "--yes").output == "Removed 1.\n"
+        assert [each.id for each in post.by_age()] == [newest, pending]
+        assert read(run("summaries", "--json"))["totals"]["letters"] == 0
+        (action,) = post.events("DEAD_LETTERS_PURGED")
+        assert (action.actor, action.payload["count"]) == ("cli", 1)
+        assert "note_id" in action.payload
+
+    def test_compressed_ones_leave_a_summary_that_can_be_listed_and_put_away(
+        self, post: Post, run: Run
+    ) -> None:
+        assert run("summaries").output == "There are no summaries.\n"
+        run("archive", *self.settled(post, 2))
+        done = run("evict", "--count", "5", "--compress", "--reason", "old", "--yes")
+        assert done.output == "Removed 2. No more of them are archived.\n"
+        found = read(run("summaries", "--json", "--domain", "message", "--status", "active"))
+        (summary,) = found["summaries"]
+        assert (summary["failure_type"], summary["error_code"], summary["count"]) == (
+            "Refused",
+            "http_400",
+            2,
+        )
+        assert found["totals"]["by_domain"] == {"message": 2}
+        shown = run("summaries").output
+        assert summary["id"] in shown
+        assert "stand for 2 removed dead letters." in shown
+        assert run("summaries", "--status", "archived").output == "No summaries match.\n"
+        marked = run("mark-summary", summary["id"], "archived")
+        assert marked.output == "The summary is now archived.\n"
+        for summary_id, status in ((summary["id"], "stale"), (new_id(), "stale"), ("x", "stale")):
+            assert isinstance(run("mark-summary", summary_id, status).exception, NotFound)
 
     def test_purge_of_one_that_is_not_archived_removes_nothing(self, post: Post, run: Run) -> None:
         (pending,) = post.fail()

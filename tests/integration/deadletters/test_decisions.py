@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
 from letters_cast import NO, Post
 from saga_cast import KEYRING, NOON, CheckingVendor, Vendor
-from sqlalchemy import select
+from sqlalchemy import select, update
+from sqlalchemy import text as sql
+from waiting import PATIENCE, eventually
 
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import Note
 from effaced.core import clock
 from effaced.core.clock import ManualClock
 from effaced.core.errors import Conflict, NotFound, Refused, ResolverError
-from effaced.deadletters import change
+from effaced.deadletters import decide as decisions
+from effaced.deadletters.archive import archive_settled
 from effaced.deadletters.assign import add_note, assign, notes_of
 from effaced.deadletters.context import MOST_FAILURES
 from effaced.deadletters.purge import purge
-from effaced.deadletters.read import DeadLetterFilter, facets, groups, letter, list_dead_letters
-from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.read import DeadLetterFilter, facets, get_dead_letter, groups, list_dead_letters
+from effaced.deadletters.record import record_failures
 from effaced.deadletters.repository import SQLFailedOperationRepository
-from effaced.deadletters.rules import DECISIONS
-from effaced.deadletters.sla import THRESHOLDS
+from effaced.deadletters.rules import DECISIONS, SLA, Failure
 from effaced.deadletters.tables import DeadLetter
-from effaced.deadletters.tidy import archive_settled
 from effaced.model import (
     DeadLetterDomain,
     DeadLetterStatus,
@@ -41,6 +43,7 @@ from effaced.model import (
     new_id,
 )
 from effaced.notify.tables import Delivery, Message
+from effaced.outbox.tables import OutboxRow
 from effaced.requests.read import Blocker, RequestFilter, list_requests
 from effaced.requests.tables import Request
 from effaced.triage.attest import attest
@@ -50,7 +53,7 @@ S = DeadLetterStatus
 
 def decide(post: Post, letter_id: UUID, to: DeadLetterStatus, reason: str = "seen to") -> None:
     with post.db.begin() as session:
-        change.decide(session, KEYRING, letter_id, to, actor="officer:7", reason=reason)
+        decisions.decide(session, KEYRING, letter_id, to, actor="officer:7", reason=reason)
 
 
 @pytest.fixture
@@ -198,6 +201,49 @@ class TestDecide:
         with post.db.begin() as session:
             assert archive_settled(session) == 1
             assert purge(session, older_than_days=0) == 1
+
+
+def close_one(repository: SQLFailedOperationRepository, letter_id: str) -> int:
+    try:
+        return repository.mark_as_resolved(letter_id, "fixed")
+    except Conflict:
+        return 0
+
+
+def close_many(repository: SQLFailedOperationRepository, letter_id: str) -> int:
+    return repository.bulk_update_status([letter_id], "resolved")
+
+
+def closing_waits(post: Post) -> bool:
+    activity = sql(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with post.db.read() as session:
+        return bool(session.scalar(activity))
+
+
+@pytest.mark.parametrize("close", [close_one, close_many])
+def test_a_program_closes_nothing_whose_work_comes_undone_meanwhile(
+    postgres_post: Post, close: Callable[[SQLFailedOperationRepository, str], int]
+) -> None:
+    """Its call succeeded, and is abandoned again in a transaction that has not ended yet."""
+    post = postgres_post
+    (letter_id,) = post.fail()
+    with post.db.begin() as session:
+        session.execute(update(OutboxRow).values(status=OutboxStatus.SUCCEEDED))
+    repository = SQLFailedOperationRepository(post.db, KEYRING)
+
+    with ThreadPoolExecutor(1) as pool:
+        with post.db.begin() as settling:
+            settling.get_one(DeadLetter, letter_id, with_for_update=True)
+            settling.execute(update(OutboxRow).values(status=OutboxStatus.ABANDONED))
+            # As the settle does: the dead letter is written too.
+            settling.execute(update(DeadLetter).values(error_code="http_500"))
+            closing = pool.submit(close, repository, str(letter_id))
+            eventually(lambda: closing_waits(post), "the closing to wait for the dead letter")
+        assert closing.result(PATIENCE) == 0
+    assert post.letter(letter_id).status is S.PENDING
 
 
 class TestReopened:
@@ -569,4 +615,4 @@ class TestShown:
         with post.db.read() as session:
             late = list_dead_letters(session, DeadLetterFilter(late=True))
             assert [each.id for each in late.items] == [old]
-            assert [letter(session, each, THRESHOLDS).late for each in (old, new)] == [True, False]
+            assert [get_dead_letter(session, each, SLA).late for each in (old, new)] == [True, False]

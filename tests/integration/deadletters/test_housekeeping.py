@@ -16,12 +16,13 @@ from effaced.core.clock import ManualClock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.errors import Conflict
-from effaced.deadletters.acquire import acquire_for_replay
+from effaced.deadletters.archive import archive_settled, archive_these, expire
 from effaced.deadletters.assign import add_note
 from effaced.deadletters.purge import evict, purge
-from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.record import record_failures
+from effaced.deadletters.replay import acquire_for_replay, release_stale
+from effaced.deadletters.rules import Failure
 from effaced.deadletters.tables import DeadLetter, Redrive, RedriveRow
-from effaced.deadletters.tidy import archive_settled, archive_these, expire, release_stale
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.tables import Request
