@@ -106,7 +106,7 @@ def desk_at(chromium: Browser) -> Iterator[Callable[..., Desk]]:
 
     def open_desk(site: Site, *, name: str | None = "ada", **options: object) -> Desk:
         context = chromium.new_context(**options)  # type: ignore[arg-type]
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE * 1_000)
         desk = Desk(context.new_page(), site)
         opened.append((context, desk))
         desk.page.on("console", lambda message: _keep(desk, message))

@@ -29,7 +29,7 @@ from effaced.core.errors import ResolverError
 from effaced.model import Correction, CorrectionValue, RequestKind, Role, SubjectRef, new_id
 from effaced.outbox.read import EntryLine, entries_of
 from effaced.requests.approve import approve_and_execute
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.resolvers.manual import ManualConfig, ManualResolver
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified, Scheduled, TransientFailure
 from effaced.resolvers.registry import Registered, ResolverRegistry
@@ -171,10 +171,7 @@ class House:
                 session,
                 self.runtime.keyring,
                 self.runtime.plan,
-                kind=RequestKind.ERASURE,
-                subject_id=str(person),
-                api_key=key or self.shop,
-                reason=reason,
+                IntakeRequest(RequestKind.ERASURE, str(person), api_key=key or self.shop, reason=reason),
                 zone=self.runtime.settings.zone,
             )
             return intake.request.id
@@ -186,13 +183,21 @@ class House:
                 session,
                 self.runtime.keyring,
                 self.runtime.plan,
-                kind=RequestKind.RECTIFICATION,
-                subject_id=str(person),
-                corrections=[Correction(name, value) for name, value in corrections.items()],
-                api_key=self.shop,
+                IntakeRequest(
+                    RequestKind.RECTIFICATION,
+                    str(person),
+                    corrections=[Correction(name, value) for name, value in corrections.items()],
+                    api_key=self.shop,
+                ),
                 zone=self.runtime.settings.zone,
             )
             return intake.request.id
+
+    def forget_map(self) -> None:
+        """Have the runtime read the data map's file again, as a restarted process would."""
+        for name in ("datamap", "executor", "ender"):
+            self.runtime.__dict__.pop(name, None)
+        self.runtime._plan = self.runtime._retention = None
 
     def pause(
         self, resolver: str, *, reason: str = "The vendor moves house.", hours: float | None = None
@@ -241,7 +246,7 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
     runtime.__dict__["registry"] = _registry(script)
     _move_in(runtime.db, people)
     with runtime.db.begin() as session:
-        runtime.__dict__["plan"] = planned(session, settings.datamap)
+        runtime._plan = planned(session, settings.datamap)
         ada = _officer("ada", "Ada Okafor", Role.OFFICER)
         ben = _officer("ben", "Ben Lindqvist", Role.ADMIN)
         cleo = _officer("cleo", "Cleo Marín", Role.AUDITOR)

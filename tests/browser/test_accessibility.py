@@ -136,7 +136,7 @@ def test_a_data_map_with_problems_and_work_on_very_many_rows(site: Site, desk_at
     desk.page.get_by_role("progressbar", name="orders").wait_for()
     assert violations(desk) == []
     site.house.runtime.settings.datamap.write_text("version: 1")
-    site.house.runtime.__dict__.pop("datamap")
+    site.house.forget_map()
     desk.go("/console/datamap")
     desk.page.get_by_role("heading", name="The data map can't be read").wait_for()
     assert violations(desk) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from sqlalchemy.orm import Session
 
@@ -16,22 +15,16 @@ from effaced.console.request.done import done_to
 from effaced.console.request.evidence import evidence_words, next_verification, verified
 from effaced.console.request.plan import Plan, PlanLine, plan_of
 from effaced.console.request.timeline import Timeline, timeline
-from effaced.console.words import Station
+from effaced.console.words import NEXT_ACTIONS, Station
 from effaced.core import clock
-from effaced.deadletters.read import DeadLetterLine, open_letters_of
-from effaced.model import DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus
+from effaced.deadletters.read import DeadLetterLine, unresolved_dead_letters
+from effaced.model import UNEXECUTED, DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus
 from effaced.outbox.read import entries_of
-from effaced.requests.progress import Progress, progress_of
+from effaced.requests.approve import why_not_approve
+from effaced.requests.progress import BatchProgress, progress_of
 from effaced.requests.read import RequestLine, approvals_of, duplicates_of, line_of
 from effaced.requests.tables import Request
 
-PLANNED = (
-    RequestStatus.RECEIVED,
-    RequestStatus.IDENTITY_CHECK,
-    RequestStatus.REVIEW,
-    RequestStatus.APPROVED,
-    RequestStatus.ON_HOLD,
-)
 MOST_BY_HAND = 10
 
 
@@ -67,7 +60,7 @@ class RequestView:
     story: Timeline
     plan: Plan | None
     done: tuple[PlanLine, ...]
-    progress: Progress | None
+    progress: BatchProgress | None
     duplicates: tuple[str, ...]
     version: str
 
@@ -102,10 +95,11 @@ def view_of(
 ) -> RequestView:
     entries = tuple(entries_of(session, request.id))
     calls = call_views(session, entries)
-    letters = tuple(open_letters_of(session, [request.id], runtime().letter_sla))
+    letters = tuple(unresolved_dead_letters(session, [request.id], runtime().letter_sla))
     story = timeline(session, runtime().keyring, runtime().settings.zone, request.id)
     given = approvals_of(session, request.id)
-    why_not = _why_not(request, officer, {approval.officer_id for approval in given})
+    approved_by = {approval.officer_id for approval in given}
+    why_not = why_not_approve(request, officer.id, officer.role, approved_by)
     progress = progress_of(request)
     line = line_of(session, request, by_hand())
     done = done_to(session, request.id) if request.executed_at else ()
@@ -138,20 +132,10 @@ def view_of(
     )
 
 
-def _why_not(request: Request, officer: SignedIn, approved_by: set[UUID]) -> str | None:
-    if not officer.can_act:
-        return "Your role reads everything and changes nothing."
-    if officer.id == request.entered_by:
-        return "You entered this request, so somebody else has to approve it."
-    if officer.id in approved_by:
-        return "You have approved this request. The next approval is another officer's."
-    return None
-
-
 def _local(
     request: Request,
     letters: tuple[DeadLetterLine, ...],
-    progress: Progress | None,
+    progress: BatchProgress | None,
     done: tuple[PlanLine, ...],
 ) -> Step:
     state, text = "todo", "after approval"
@@ -229,13 +213,7 @@ def _next_action(
         return _nothing_left(request, calls)
     if any(moment.type == RequestSuperseded.type for moment in story.moments):
         return "Nothing: the person was erased, so nothing is left to correct."
-    return {
-        RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",
-        RequestStatus.IDENTITY_CHECK: "The person's identity has to be checked.",
-        RequestStatus.ON_HOLD: "A legal hold has to end or be lifted.",
-        RequestStatus.DENIED: "Nothing: the request was denied.",
-        RequestStatus.CANCELLED: "Nothing: the request was cancelled.",
-    }[request.status]
+    return NEXT_ACTIONS[request.status]
 
 
 def _next_of_duplicate(request: Request, original: str) -> str:
@@ -246,8 +224,8 @@ def _next_of_duplicate(request: Request, original: str) -> str:
     )
 
 
-def _ahead(line: RequestLine, progress: Progress | None) -> bool:
-    return line.status in PLANNED and line.duplicate_of is None and not progress
+def _ahead(line: RequestLine, progress: BatchProgress | None) -> bool:
+    return line.status in UNEXECUTED and line.duplicate_of is None and not progress
 
 
 def _nothing_left(request: Request, calls: tuple[CallView, ...]) -> str:

@@ -8,19 +8,21 @@ from sqlalchemy.orm import Session
 
 from effaced.console.current import runtime
 from effaced.core.errors import ConfigurationError, NotFound, Refused, Unavailable
-from effaced.datamap.check.data_map import find_gaps
-from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import TableEffect, dry_run, rows_kept
 from effaced.datamap.run.rectify import ColumnEffect, foresee
 from effaced.datamap.run.samples import Row, sample
 from effaced.datamap.run.subject import find_subject
-from effaced.datamap.schema.read import read_schema
 from effaced.model import RequestKind
 from effaced.requests.subject import open_corrections, open_subject
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
 from effaced.triage.systems import knowing
+
+_CANT_EXECUTE = (
+    "This request can't be executed: the data map does not fit the database, or the configuration has a "
+    "mistake. Nothing is erased or corrected until that is put right."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,6 @@ class Plan:
     """
 
     datamap_hash: str = ""
-    gaps: tuple[str, ...] = ()
-    """Tables and columns that the database has by now and the map does not name, or the other way round."""
     lines: tuple[PlanLine, ...] = ()
     sampled: bool = False
     corrections: tuple[ColumnEffect, ...] = ()
@@ -71,6 +71,8 @@ class Plan:
     not_concerned: tuple[str, ...] = ()
     unable: tuple[str, ...] = ()
     problem: str | None = None
+    details: tuple[str, ...] = ()
+    """What the problem consists of, where that is known."""
 
     @property
     def rows(self) -> int:
@@ -88,8 +90,8 @@ def plan_of(session: Session, request: Request, *, with_samples: bool = False) -
         return _plan(session, request, with_samples=with_samples)
     except (NotFound, Unavailable, Refused) as error:
         return Plan(problem=error.message)
-    except ConfigurationError:
-        return Plan(problem="The data map or the resolver file can't be used right now; the log says why.")
+    except ConfigurationError as error:
+        return Plan(problem=_CANT_EXECUTE, details=tuple(each.message for each in error.problems))
 
 
 def _plan(session: Session, request: Request, *, with_samples: bool) -> Plan:
@@ -97,13 +99,13 @@ def _plan(session: Session, request: Request, *, with_samples: bool) -> Plan:
     subject_id = open_subject(here.keyring, request)
     if subject_id is None:
         return Plan(problem="The request no longer knows whom it is about.")
-    erasure = here.plan.named(request.subject_type)
+    erasure = here.plan_on(session).named(request.subject_type)
     subject = find_subject(session, erasure, subject_id)
     known, strangers = knowing(here.registry, subject.refs if subject else {})
     plan = Plan(here.datamap.hash, calls=_names(known), unknown_to=_names(strangers))
     if request.kind is RequestKind.ERASURE:
         lines = _lines(session, erasure, subject_id, with_samples=with_samples)
-        return replace(plan, lines=lines, sampled=with_samples, gaps=_gaps(session, here.datamap))
+        return replace(plan, lines=lines, sampled=with_samples)
     corrections = open_corrections(here.keyring, request)
     fields = {each.column for each in corrections}
     concerned = [each for each in known if each.fields is None or each.fields & fields]
@@ -125,11 +127,6 @@ def _lines(
         return tuple(map(PlanLine, effects, kept))
     samples = sample(session, erasure, subject_id, counted=[each.rows for each in effects])
     return tuple(map(PlanLine, effects, kept, map(tuple, samples)))
-
-
-def _gaps(session: Session, data_map: DataMap) -> tuple[str, ...]:
-    schema = read_schema(session.connection(), data_map.schemas)
-    return tuple(each.message.partition(":")[0] for each in find_gaps(schema, data_map))
 
 
 def _names(systems: list[Registered]) -> tuple[str, ...]:

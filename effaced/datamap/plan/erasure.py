@@ -23,6 +23,7 @@ from sqlalchemy import (
     true,
     types,
 )
+from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError, Problem, Refused
@@ -36,6 +37,12 @@ from effaced.datamap.compile.ownership import Belonging
 from effaced.datamap.compile.step import Step, overwrite
 from effaced.datamap.load.reader import one_of
 from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Strategy
+from effaced.datamap.schema.fingerprint import (
+    Fingerprint,
+    SchemaChanged,
+    read_fingerprint,
+    require_schema,
+)
 from effaced.datamap.schema.read import read_schema
 from effaced.datamap.schema.tables import LiveSchema
 from effaced.datamap.surrogates.expressions import still_personal, surrogate
@@ -73,6 +80,8 @@ class ErasurePlan:
     """In how many rows something is found in each scrubbed column, in one row; None if there is none."""
     hashing: Hashing | None = None
     """What keyed hashes are made with, if the map has any."""
+    fingerprint: Fingerprint | None = None
+    """Which schema it is for; None if it was made for none that there is."""
     others: Mapping[str, ErasurePlan] = field(default_factory=dict)
     """The plans for the map's other kinds of people, by their names."""
 
@@ -119,6 +128,7 @@ def plan_erasure(
     Raises ConfigurationError with every problem if the map does not fit the database. A map with keyed
     hashes needs the keyring, or what else to make them with.
     """
+    fingerprint = read_fingerprint(connection, data_map)
     schema = read_schema(connection, data_map.schemas)
     checked = check(connection, schema, data_map)
     if problems := checked.problems:
@@ -126,8 +136,25 @@ def plan_erasure(
         wrong = MissingRights if checked.only_rights else ConfigurationError
         raise wrong(f"The data map does not fit the database; {count}:", problems=problems)
     hashing = hashing or _hashing(data_map, keyring)
-    first, *others = (plan_for(schema, view, order, hashing) for view, order in checked.orders)
+    first, *others = (
+        replace(plan_for(schema, view, order, hashing), fingerprint=fingerprint)
+        for view, order in checked.orders
+    )
     return replace(first, others={each.data_map.people[0].name: each for each in others})
+
+
+def current_plan(session: Session, plan: ErasurePlan) -> ErasurePlan:
+    """The same plan while it fits the schema that this transaction meets; else one made anew.
+
+    Raises ConfigurationError with every problem if the map does not fit the schema any more. The schema may
+    still change before the erasure: whatever changes rows by a plan asks once more, after its last statement.
+    """
+    try:
+        require_schema(session, plan.fingerprint)
+    except SchemaChanged:
+        data_map = plan.data_map.whole or plan.data_map
+        return plan_erasure(session.connection(), data_map, hashing=plan.hashing)
+    return plan
 
 
 def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:

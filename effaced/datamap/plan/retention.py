@@ -34,6 +34,7 @@ from sqlalchemy import (
     true,
     type_coerce,
 )
+from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.datamap.compile.batches import batch
@@ -49,7 +50,7 @@ from effaced.datamap.compile.retention_groups import (
 )
 from effaced.datamap.model.data_map import Action, DataMap, Link, Retained, TableRule
 from effaced.datamap.model.last_day import Until
-from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.plan.erasure import ErasurePlan, current_plan
 from effaced.datamap.surrogates.expressions import replacement, still_personal
 
 TODAY = "effaced_today"
@@ -148,6 +149,12 @@ def plan_retention(plan: ErasurePlan, zone: ZoneInfo) -> RetentionPlan:
     keeps = {name: statements.keep(name) for name in names}
     others = {name: plan_retention(each, zone) for name, each in plan.others.items()}
     return RetentionPlan(plan, zone, keeps, others)
+
+
+def current_retention(session: Session, plan: RetentionPlan) -> RetentionPlan:
+    """The same plan while it fits the schema that this transaction meets, else a new one: `current_plan`."""
+    current = current_plan(session, plan.plan)
+    return plan if current is plan.plan else plan_retention(current, plan.zone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,8 @@ def erase(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEff
     """Carry out the plan for one person: one statement per table, in the caller's transaction.
 
     Doing it again changes nothing. Conflict if a rule of the database that the map can't know stands
-    against it (a check, a trigger, another person's row that points here): the caller must roll back.
+    against it (a check, a trigger, another person's row that points here), or if the schema is not the one
+    that the plan was made for: the caller must roll back.
     """
     return erase_and_look(session, plan, subject_id).effects
 
@@ -112,12 +113,16 @@ def erase_and_look(
             ]
             counted = batch.run(plan.left, values)
             asked = [batch.run(each, values) for each in asking]
+            # Last: from here on every table of the plan is locked against a change of its columns.
+            schema = plan.fingerprint.ask(batch) if plan.fingerprint else None
     except DBAPIError as error:
         refused = refusal("erase", batch.failed, error)
         if refused is None:
             raise
     if refused is not None:
         raise refused
+    if plan.fingerprint and schema:
+        plan.fingerprint.require(schema)
     changed = [each.rows[0][0] if step.change is None else each.count for step, each in done if step.told]
     left = zip(plan.told, counted.rows[0], strict=True)
     return Erased(

@@ -52,7 +52,8 @@ def rectify(
 ) -> list[ColumnEffect]:
     """Write the corrected values into the person's rows: one statement per table.
 
-    Doing it again changes nothing. Conflict if the database stands against it: the caller must roll back.
+    Doing it again changes nothing. Conflict if the database stands against it, or if the schema is not the
+    one that the plan was made for: the caller must roll back.
     """
     values = plan.key.require(subject_id)
     changes = _by_table(plan, check_corrections(plan, corrections))
@@ -60,12 +61,15 @@ def rectify(
     try:
         with (batch := Together(session)):
             done = [batch.run(_statement(plan, name, each), values, name) for name, each in changes]
+            schema = plan.fingerprint.ask(batch) if plan.fingerprint else None
     except DBAPIError as error:
         refused = refusal("correct", batch.failed, error)
         if refused is None:
             raise
     if refused is not None:
         raise refused
+    if plan.fingerprint and schema:
+        plan.fingerprint.require(schema)
     return [
         ColumnEffect(name, tuple(change.column for change in each), later.count)
         for (name, each), later in zip(changes, done, strict=True)

@@ -128,9 +128,8 @@ class TestARole:
         taken = "REVOKE UPDATE ON people FROM clerk", "GRANT UPDATE (home, name) ON people TO clerk"
         taken += "REVOKE SELECT ON notes FROM clerk", "GRANT SELECT (person, body) ON notes TO clerk"
         assert as_clerk(company, ALL, *taken) == []
-        plan = company.plan(MAP)
         company.run("SET LOCAL ROLE clerk")
-        erase(company.session, plan, "1")
+        erase(company.session, company.plan(MAP), "1")
         company.run("RESET ROLE")
         assert company.rows("SELECT * FROM notes") == []
 

@@ -1,0 +1,137 @@
+"""Is the schema still the one that a plan was made for? Exact, and cheap enough to be asked every time.
+
+A fingerprint is read before the schema is, and compared in the transaction that erases, after its last
+change: by then every table of the plan is locked against a change of its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, TextClause, text
+from sqlalchemy.orm import Session
+
+from effaced.core.errors import Conflict
+from effaced.core.pipeline import Later, Together
+from effaced.datamap.model.data_map import OWN_PREFIX, DataMap
+
+# A catalog row that was changed is another row in another place: `ctid` and `xmin` together name one version
+# of it. The sum has no order, and 64 bits for every row.
+_VERSION = "hashtidextended({0}.ctid, CAST(CAST({0}.xmin AS text) AS bigint))"
+
+
+def _sum(rows: str, alias: str, and_also: str = "0") -> str:
+    version = _VERSION.format(alias)
+    return f"(SELECT CAST(sum({version} # {and_also}) AS text) FROM {rows})"  # noqa: S608
+
+
+# What a plan goes by and what would go wrong quietly: which tables there are and which of them a plain name
+# finds, the columns of those in the map, keys and constraints, rules, inheritance, row-level security.
+_POSTGRES = f"""
+WITH seen AS MATERIALIZED (
+  SELECT c.oid, c.relname, c.ctid AS place, CAST(CAST(c.xmin AS text) AS bigint) AS version,
+    CAST(pg_table_is_visible(c.oid) AS int)
+      + CASE WHEN c.relrowsecurity AND row_security_active(c.oid) THEN 2 ELSE 0 END AS state
+  FROM pg_catalog.pg_class c
+  WHERE c.relkind IN ('r', 'p', 'f') AND c.relpersistence <> 't'
+    AND left(c.relname, {len(OWN_PREFIX)}) <> '{OWN_PREFIX}'
+    AND c.relnamespace IN (
+      SELECT n.oid FROM pg_catalog.pg_namespace n
+      WHERE n.nspname = ANY (current_schemas(false)) OR n.nspname = ANY (CAST(:schemas AS text[]))))
+SELECT CAST(current_user AS text), CAST(current_schemas(false) AS text),
+  (SELECT CAST(sum(hashtidextended(place, version) # state) AS text) FROM seen),
+  {
+    _sum(
+        "pg_catalog.pg_attribute a JOIN seen ON a.attrelid = seen.oid "
+        "WHERE a.attnum > 0 AND seen.relname = ANY (CAST(:tables AS text[]))",
+        "a",
+    )
+},
+  {
+    _sum(
+        "pg_catalog.pg_index i JOIN seen ON i.indrelid = seen.oid "
+        "WHERE seen.relname = ANY (CAST(:tables AS text[]))",
+        "i",
+    )
+},
+  {
+    _sum(
+        "pg_catalog.pg_constraint k WHERE k.conrelid IN (SELECT oid FROM seen) "
+        "OR k.confrelid IN (SELECT oid FROM seen)",
+        "k",
+    )
+},
+  {_sum("pg_catalog.pg_inherits h JOIN seen ON h.inhparent = seen.oid", "h")},
+  {_sum("pg_catalog.pg_rewrite r JOIN seen ON r.ev_class = seen.oid", "r")},
+  {
+    _sum(
+        "pg_catalog.pg_policy p JOIN seen ON p.polrelid = seen.oid",
+        "p",
+        "CASE WHEN EXISTS (SELECT FROM unnest(p.polroles) AS role WHERE CASE role WHEN 0 THEN true "
+        "ELSE pg_has_role(role, 'USAGE') END) THEN 1 ELSE 0 END",
+    )
+}
+"""  # noqa: S608
+
+# Its text is the schema. `PRAGMA schema_version` is not enough: a rollback takes it back, and the next change
+# has the same number.
+_SQLITE = f"""
+SELECT group_concat(quote(part) || quote(type) || quote(name) || quote(tbl_name) || quote(sql)) FROM (
+  SELECT 'main' AS part, type, name, tbl_name, sql FROM sqlite_master
+  WHERE substr(tbl_name, 1, {len(OWN_PREFIX)}) <> '{OWN_PREFIX}'
+  UNION ALL SELECT 'temp', type, name, tbl_name, sql FROM sqlite_temp_master
+  ORDER BY 1, 2, 3)
+"""  # noqa: S608
+
+# Kept, so that each is compiled once.
+_QUERIES = {"postgresql": text(_POSTGRES), "sqlite": text(_SQLITE)}
+
+
+class SchemaChanged(Conflict):
+    """The plan was made for another schema than the transaction has met: roll back and ask again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The schema of the database has changed since this was planned; roll back and ask again."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The schema as it was when a plan was made, as far as the plan depends on it."""
+
+    query: TextClause = field(repr=False)
+    values: Mapping[str, Any] = field(repr=False)
+    rows: Sequence[tuple[Any, ...]] = field(repr=False)
+
+    def ask(self, batch: Together) -> Later:
+        """Send the question after the batch's other statements; `require` has the answer."""
+        return batch.run(self.query, self.values)
+
+    def require(self, answer: Later) -> None:
+        """SchemaChanged if the schema is another one."""
+        if answer.rows != self.rows:
+            raise SchemaChanged
+
+
+def read_fingerprint(connection: Connection, data_map: DataMap) -> Fingerprint:
+    """To be read before the schema: a change in between is then noticed, and not taken for known."""
+    query = _QUERIES[connection.dialect.name]
+    values: dict[str, Any] = {}
+    if connection.dialect.name == "postgresql":
+        schemas = list(data_map.schemas)
+        bare = {name.removeprefix(f"{schema}.") for name in data_map.tables for schema in schemas}
+        values = {"schemas": schemas, "tables": sorted({*data_map.tables, *bare})}
+    rows = [tuple(row) for row in connection.execute(query, values)]
+    return Fingerprint(query, values, rows)
+
+
+def require_schema(session: Session, fingerprint: Fingerprint | None) -> None:
+    """SchemaChanged if the transaction meets another schema. None, of a plan for no database, fits any."""
+    if fingerprint is None:
+        return
+    with Together(session) as batch:
+        answer = fingerprint.ask(batch)
+    fingerprint.require(answer)
