@@ -27,8 +27,25 @@ class RequestStatus(StrEnum):
     ON_HOLD = "on_hold"
     RUNNING = "running"
     COMPLETED = "completed"
-    DENIED = "denied"
+    REFUSED = "refused"
     CANCELLED = "cancelled"
+
+    @classmethod
+    def _missing_(cls, value: object) -> RequestStatus | None:
+        return cls.REFUSED if value == "denied" else None  # its name until 1.0, in old links and files
+
+
+# Every status is in one of these, or is `running`.
+UNEXECUTED = frozenset(
+    (
+        RequestStatus.RECEIVED,
+        RequestStatus.IDENTITY_CHECK,
+        RequestStatus.REVIEW,
+        RequestStatus.APPROVED,
+        RequestStatus.ON_HOLD,
+    )
+)
+CLOSED = frozenset((RequestStatus.COMPLETED, RequestStatus.REFUSED, RequestStatus.CANCELLED))
 
 
 class OutboxOperation(StrEnum):

@@ -1,7 +1,8 @@
-"""Officers say yes."""
+"""Approvals: who may give one, and what the last one does."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
 from sqlalchemy import func, select
@@ -16,6 +17,7 @@ from effaced.core.crypto import Keyring
 from effaced.core.errors import NotFound, Refused
 from effaced.model import RequestStatus, Role
 from effaced.requests.execute import Executor
+from effaced.requests.status import RequestEvent, check_transition, transition
 from effaced.requests.tables import Approval, Request
 
 
@@ -37,14 +39,11 @@ def approve_and_execute(executor: Executor, request_id: UUID, *, by: UUID, reaso
 def approve(session: Session, keyring: Keyring, request_id: UUID, *, by: Officer, reason: str) -> Request:
     """Give one approval. The last one needed makes the request due for execution."""
     request = lock_request(session, request_id)
-    request.expect(RequestStatus.REVIEW)
-    if by.role is Role.AUDITOR:
-        raise Refused("An auditor reads; approving needs an officer.")
-    if by.id == request.entered_by:
-        raise Refused("Whoever entered a request can't approve it.")
-    if session.get(Approval, (request.id, by.id)) is not None:
-        raise Refused("You have approved this request already; the next approval is another officer's.")
     actor = f"officer:{by.id}"
+    check_transition(request, RequestEvent.APPROVED, by=actor)
+    already = {by.id} if session.get(Approval, (request.id, by.id)) is not None else set[UUID]()
+    if reason_against := why_not_approve(request, by.id, by.role, already):
+        raise Refused(reason_against)
     note = write_note(session, keyring, reason, author=actor, request_id=request.id)
     session.add(Approval(request_id=request.id, officer_id=by.id, at=clock.now(), note_id=note.note_id))
     session.flush()
@@ -62,9 +61,23 @@ def approve(session: Session, keyring: Keyring, request_id: UUID, *, by: Officer
         subject=request.subject,
     )
     if given >= request.approvals_needed:
-        request.status = RequestStatus.APPROVED
-        request.execute_at = dbtime.now(session)
+        now = dbtime.now(session)
+        transition(session, request, RequestEvent.APPROVED, by=actor, execute_at=now)
     return request
+
+
+def why_not_approve(request: Request, officer: UUID, role: Role, approved_by: Collection[UUID]) -> str | None:
+    """Why this officer may not approve the request, as a sentence to them; None if they may.
+
+    The one rule for every way in. Whether the request waits for approvals at all is for the status table.
+    """
+    if role is Role.AUDITOR:
+        return "Your role reads everything and changes nothing."
+    if officer == request.entered_by:
+        return "You entered this request, so another officer has to approve it."
+    if officer in approved_by:
+        return "You have approved this request. The next approval has to come from another officer."
+    return None
 
 
 def lock_request(session: Session, request_id: UUID) -> Request:

@@ -1,11 +1,12 @@
-"""A person with very many rows: tables are worked off in batches, a transaction each, before the execution.
+"""A person with very many rows: large tables are changed in batches before the execution itself.
 
-The request stays approved meanwhile. Whoever does it says so on the request and is left alone for a while;
-if that process dies, another one goes on where it stopped.
+Each batch is a transaction, and the request stays approved meanwhile. The process that does it claims the
+request for a while with every batch; if it dies, another one continues where it stopped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -25,6 +26,7 @@ from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import refusal
 from effaced.datamap.run.subject import find_subject
 from effaced.datamap.run.values import values_for
+from effaced.datamap.schema.fingerprint import require_schema
 from effaced.model import RequestStatus
 from effaced.requests.identity import read_recorded, require_same_person
 from effaced.requests.subject import unseal_subject
@@ -34,27 +36,36 @@ if TYPE_CHECKING:
     from effaced.requests.execute import Executor
 
 _log = get_logger(__name__)
-_LEFT_ALONE = timedelta(minutes=5)
+_CLAIMED_FOR = timedelta(minutes=5)
 
 
-def work_off(executor: Executor, request_id: UUID) -> bool:
-    """Work off what one transaction should not; False if the request is no longer to be executed."""
-    steps = _begin(executor, request_id)
+def erase_in_batches(executor: Executor, request_id: UUID, stopping: Callable[[], bool]) -> bool:
+    """Change the tables that are too large for one transaction.
+
+    False if the request is no longer to be executed, or if this process is `stopping` before the end: then
+    another one may continue at once.
+    """
+    plan = executor.plan
+    steps = _begin(executor, plan, request_id)
     for step in steps or ():
-        while (changed := _one_batch(executor, request_id, step)) and changed >= executor.batch_rows:
-            pass
+        changed: int | None = executor.batch_rows
+        while changed is not None and changed >= executor.batch_rows:
+            if stopping():
+                _release_request(executor, request_id)
+                return False
+            changed = _one_batch(executor, plan, request_id, step)
         if changed is None:
             return False
     return steps is not None
 
 
-def _begin(executor: Executor, request_id: UUID) -> list[Step] | None:
-    """Count what there is to do and say so in the trail, once; the steps up to the last with many rows."""
+def _begin(executor: Executor, whole: ErasurePlan, request_id: UUID) -> list[Step] | None:
+    """Count what there is to do and record it in the trail, once; the steps up to the last with many rows."""
     with executor.begin() as session:
-        request = _held(session, request_id)
+        request = _claim_request(session, request_id)
         if request is None:
             return None
-        plan, values = _told(executor, session, request)
+        plan, values = _plan_and_values(executor, whole, session, request)
         counts = session.execute(
             select(*(step.affected.scalar_subquery() for step in plan.early)), values
         ).one()
@@ -71,13 +82,16 @@ def _begin(executor: Executor, request_id: UUID) -> list[Step] | None:
         return steps
 
 
-def _one_batch(executor: Executor, request_id: UUID, step: Step) -> int | None:
-    """How many rows were changed; None if the request is no longer to be executed."""
+def _one_batch(executor: Executor, whole: ErasurePlan, request_id: UUID, step: Step) -> int | None:
+    """How many rows were changed; None if the request is no longer to be executed.
+
+    SchemaChanged, of which nothing is committed, if the plan was made for another schema.
+    """
     with executor.begin() as session:
-        request = _held(session, request_id)
+        request = _claim_request(session, request_id)
         if request is None:
             return None
-        plan, values = _told(executor, session, request)
+        plan, values = _plan_and_values(executor, whole, session, request)
         statement = batch(plan.schema, step.name, step.where, step.written)
         try:
             changed: int = session.execute(statement, values | limited_to(executor.batch_rows)).rowcount  # type: ignore[attr-defined]
@@ -85,29 +99,40 @@ def _one_batch(executor: Executor, request_id: UUID, step: Step) -> int | None:
             if refused := refusal("erase", step.name, error):
                 raise refused from None
             raise
+        require_schema(session, plan.fingerprint)
         done, total = (request.worked_off or {}).get(step.label, [0, 0])
         request.worked_off = {
             **(request.worked_off or {}),
             step.label: [done + changed, max(total, done + changed)],
         }
-        _log.info("worked_off", request=request.ref, table=step.name, rows=done + changed, of=total)
+        _log.info("batch_erased", request=request.ref, table=step.name, rows=done + changed, of=total)
         return changed
 
 
-def _held(session: Session, request_id: UUID) -> Request | None:
-    """The request, for us alone until well after this batch."""
+def _claim_request(session: Session, request_id: UUID) -> Request | None:
+    """The request, claimed until well after this batch; None if it is no longer to be executed."""
     request = session.get(Request, request_id, with_for_update=True)
     if request is None or request.status is not RequestStatus.APPROVED:
         return None
-    request.execute_at = dbtime.now(session) + _LEFT_ALONE
+    request.execute_at = dbtime.now(session) + _CLAIMED_FOR
     return request
 
 
-def _told(executor: Executor, session: Session, request: Request) -> tuple[ErasurePlan, dict[str, Any]]:
-    plan = executor.plan.named(request.subject_type)
+def _release_request(executor: Executor, request_id: UUID) -> None:
+    with executor.begin() as session:
+        request = _claim_request(session, request_id)
+        if request is not None:
+            request.execute_at = dbtime.now(session)
+
+
+def _plan_and_values(
+    executor: Executor, whole: ErasurePlan, session: Session, request: Request
+) -> tuple[ErasurePlan, dict[str, Any]]:
+    """The plan and the values of its statements. Refuses if the row has become somebody else's meanwhile."""
+    plan = whole.named(request.subject_type)
     sealed = unseal_subject(executor.keyring, request)
     if sealed is None:
-        raise Unavailable("The request no longer knows its subject.")
+        raise Unavailable("The request no longer has its subject.")
     # Before every batch: the key may be given to somebody else between two of them.
     recorded = read_recorded(session, request.id, sealed.refs)
     subject = find_subject(session, plan, sealed.subject_id)

@@ -1,4 +1,4 @@
-"""What an open request waits for: the condition that finds such requests, and the list of what it is."""
+"""What an open request waits for: conditions that find such requests, and the list for each of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, literal_column, select
 from sqlalchemy.orm import Session
 
-from effaced.deadletters.read import holds_up, open_letters_of
+from effaced.deadletters.read import is_unresolved, unresolved_dead_letters
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, OutboxStatus, RequestStatus
 from effaced.outbox.read import UNCONFIRMED
@@ -51,7 +51,7 @@ def blocked_by(by: Blocker, by_hand: frozenset[str]) -> ColumnElement[bool]:
             return Request.status == RequestStatus.ON_HOLD
         case Blocker.ABANDONED:
             mine = DeadLetter.request_id == Request.id, DeadLetter.domain != DeadLetterDomain.VERIFICATION
-            return select(DeadLetter.id).where(*mine, holds_up()).exists()
+            return select(DeadLetter.id).where(*mine, is_unresolved()).exists()
         case Blocker.VENDOR:
             return parked.where(OutboxRow.resolver.not_in(by_hand)).exists()
         case Blocker.PERSON:
@@ -77,7 +77,7 @@ def blocks_of(
             found[request_id].append(Block(Blocker.APPROVAL))
         if status is RequestStatus.ON_HOLD:
             found[request_id].append(Block(Blocker.HOLD))
-    for letter in open_letters_of(session, open_):
+    for letter in unresolved_dead_letters(session, open_):
         assert letter.request_id is not None  # they were looked up by it
         if letter.domain is not DeadLetterDomain.VERIFICATION:  # its read-back is found below
             found[letter.request_id].append(Block(Blocker.ABANDONED, letter.resolver))

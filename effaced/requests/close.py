@@ -1,4 +1,4 @@
-"""The one way in which a request ends without being executed."""
+"""Closing a request that was not executed."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import Event
 from effaced.core import clock
 from effaced.deadletters.record import record_execution_recovery
-from effaced.model import RequestKind, RequestStatus
+from effaced.model import RequestKind
 from effaced.requests.duplicates import release_duplicates
+from effaced.requests.status import RequestEvent, transition
 from effaced.requests.tables import Request
 
 
 def close_unexecuted(
     session: Session,
     request: Request,
-    status: RequestStatus,
+    how: RequestEvent,
     event: Event,
     *,
     resolution: str,
     actor: str = SYSTEM,
 ) -> None:
-    """Refuse, cancel or supersede a request that was not executed, and forget whom it was about.
+    """Cancel or supersede a request that was not executed, and forget who it was about.
 
-    `resolution` is how its dead letter ends, if it has one. Duplicates of it are released: nobody's request
-    ends because somebody else's was refused.
+    `event` goes into the trail; `resolution` is how the request's dead letter ends, if it has one. Its
+    duplicates are released: nobody's request ends because somebody else's was cancelled.
     """
-    request.status, request.closed_at = status, clock.now()
-    request.execute_at = request.subject_sealed = request.corrections_sealed = None
+    forgotten = dict.fromkeys(("execute_at", "subject_sealed", "corrections_sealed"))
+    transition(session, request, how, by=actor, closed_at=clock.now(), **forgotten)
     append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
     by = None if actor == SYSTEM else actor
     record_execution_recovery(session, request.id, resolution=resolution, by=by)

@@ -1,4 +1,4 @@
-"""Nothing is left to call and nothing left to verify: the request is completed."""
+"""Completing requests that have nothing left to call and nothing left to verify."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, bindparam, exists, null, or_, select, update
+from sqlalchemy import Select, Table, bindparam, null, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -15,17 +15,19 @@ from effaced.core import clock
 from effaced.core.db import UtcDateTime, is_postgres
 from effaced.core.pipeline import Together
 from effaced.core.sql import among_ids, as_ids
-from effaced.model import OutboxOperation, RequestStatus
+from effaced.model import OutboxOperation
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.write import announce
 from effaced.outbox.tables import operations
-from effaced.requests.duplicates import complete_statement, record_completed
+from effaced.requests.duplicates import completing_statement, record_completed_duplicates
+from effaced.requests.status import RequestEvent, transition_many
 from effaced.requests.tables import Request
 
 
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
-    """Close those of these requests that have nothing left to do, and their duplicates; forget whom they were
-    about; have it told.
+    """Complete those of these requests that have nothing left to do, and their duplicates.
+
+    It is announced, and forgotten who they were about.
 
     A request is completed when all its calls have succeeded and none of them is unverified.
     """
@@ -37,8 +39,8 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
     with Together(session) as batch:
         batch.run(lock, ids)
         closed = batch.run(close, ids | {"at": now})
-        duplicates = batch.run(complete_statement(is_postgres(session)), ids | {"at": now})
-    record_completed(session, duplicates.rows)
+        duplicates = batch.run(completing_statement(is_postgres(session)), ids | {"at": now})
+    record_completed_duplicates(session, duplicates.rows)
     operations = dict(completed)
     announce(
         session,
@@ -52,10 +54,13 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
     )
 
 
-def _anything_left(request: Table) -> ColumnElement[bool]:
-    """The counters were locked by whoever counted them down, so they can't change under this."""
-    return exists().where(
-        operations.c.request_id == request.c.id,
+def _unfinished(*, postgres: bool) -> Select[*tuple[Any, ...]]:
+    """Those of the requests `ids` that have anything left to call or to verify.
+
+    The counters were locked by whoever counted them down, so they can't change under this.
+    """
+    return select(operations.c.request_id).where(
+        among_ids(operations.c.request_id, postgres=postgres),
         or_(operations.c.remaining > 0, operations.c.unverified > 0),
     )
 
@@ -65,16 +70,10 @@ def _statements(postgres: bool) -> tuple[Select[*tuple[Any, ...]], ReturningUpda
     """One that locks the requests in their order, and one that closes those that run."""
     table = cast(Table, Request.__table__)
     mine, at = among_ids(table.c.id, postgres=postgres), bindparam("at", type_=UtcDateTime())
-    closed = {
-        "status": RequestStatus.COMPLETED,
-        "completed_at": at,
-        "closed_at": at,
-        "subject_sealed": null(),
-    }
     return (
         select(table.c.id).where(mine).order_by(table.c.id).with_for_update(),
-        update(table)
-        .where(mine, table.c.status == RequestStatus.RUNNING, ~_anything_left(table))
-        .values(closed)
+        transition_many(RequestEvent.COMPLETED)
+        .where(mine, table.c.id.not_in(_unfinished(postgres=postgres)))
+        .values(completed_at=at, closed_at=at, subject_sealed=null())
         .returning(table.c.id),
     )

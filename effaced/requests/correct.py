@@ -1,4 +1,4 @@
-"""Corrections among a person's other requests: who overtakes whom, and what each goes by."""
+"""Corrections among a person's other requests: which supersedes which, and what each system gets of it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,41 @@ from sqlalchemy.orm import Session
 from effaced.audit.events import RequestSuperseded
 from effaced.core.crypto import Keyring
 from effaced.core.db import is_postgres
+from effaced.core.errors import Problem, Refused
 from effaced.core.pipeline import Together
 from effaced.datamap.compile.batches import limited_to
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.datamap.run.rectify import check_corrections
 from effaced.datamap.run.subject import Subject, read_subject, subject_query
-from effaced.deadletters.record import SUPERSEDED
-from effaced.model import Correction, RequestKind, RequestStatus, SubjectKey
+from effaced.deadletters.rules import SUPERSEDED
+from effaced.model import Correction, RequestKind, SubjectKey
 from effaced.outbox.supersede import outstanding
 from effaced.outbox.tables import outbox
 from effaced.requests.close import close_unexecuted
 from effaced.requests.identity import recorded_query
 from effaced.requests.lock import LOCK_PERSON, lock_numbers
+from effaced.requests.status import RequestEvent
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
 
 
-def name_by_category(data_map: DataMap, corrections: Sequence[Correction]) -> list[Correction]:
+def checked_corrections(
+    plan: ErasurePlan, kind: RequestKind, corrections: Sequence[Correction]
+) -> list[Correction]:
+    """The corrections as they are kept. Refuses any with an erasure, none with a rectification, and every
+    name or value that the data map does not allow."""
+    if bool(corrections) != (kind is RequestKind.RECTIFICATION):
+        said = "goes with a rectification only" if corrections else "is missing"
+        raise Refused(f"Invalid request: `corrections` {said}.", problems=[Problem("corrections", said)])
+    if not corrections:
+        return []
+    named = _named_by_category(plan.data_map, corrections)
+    check_corrections(plan, named)
+    return named
+
+
+def _named_by_category(data_map: DataMap, corrections: Sequence[Correction]) -> list[Correction]:
     """A category of one column is known by its own name, also where the column was named."""
     only = {
         f"{table}.{column}": rule.category
@@ -42,8 +60,8 @@ def name_by_category(data_map: DataMap, corrections: Sequence[Correction]) -> li
     return [Correction(only.get(each.column, each.column), each.value) for each in corrections]
 
 
-def overtaken_fields(data_map: DataMap, corrections: Iterable[Correction]) -> set[str]:
-    """By which names an older correction may have the same: a category also stands for its columns."""
+def superseded_fields(data_map: DataMap, corrections: Iterable[Correction]) -> set[str]:
+    """The names under which an older correction may have the same: a category also stands for its columns."""
     names = {each.column for each in corrections}
     for name in list(names):
         rule = data_map.rectify.get(name)
@@ -51,10 +69,10 @@ def overtaken_fields(data_map: DataMap, corrections: Iterable[Correction]) -> se
     return names
 
 
-def told_to(
+def corrections_for(
     data_map: DataMap, system: Registered, corrections: Sequence[Correction]
 ) -> tuple[Correction, ...]:
-    """What a system is told: what it holds, and always what it knows the person by."""
+    """The corrections that a system gets: of what it holds, and always of what it knows the person by."""
     if system.fields is None:
         return tuple(corrections)
     key = _columns_of_ref(data_map, system.ref)
@@ -65,13 +83,13 @@ def told_to(
     )
 
 
-def known_as(
+def certain_refs(
     data_map: DataMap,
     systems: Iterable[Registered],
     refs: Mapping[str, str],
     corrections: Sequence[Correction],
 ) -> dict[str, str | None]:
-    """By what each system is sure to know the person; None where this correction changes just that."""
+    """The reference by which each system certainly knows the person; None where this corrects it."""
     changed = {column for each in corrections for column in _columns_of(data_map, each.column)}
     return {
         each.name: None if changed & _columns_of_ref(data_map, each.ref) else refs.get(each.ref)
@@ -107,7 +125,7 @@ class Person:
     has_duplicates: bool = False
 
 
-def look_at(
+def lock_and_read_person(
     session: Session,
     keyring: Keyring,
     plan: ErasurePlan,
@@ -115,10 +133,10 @@ def look_at(
     at_most: int | None = None,
     request_id: UUID | None = None,
 ) -> Person:
-    """Read the person, in one round trip, with everybody else who executes for them kept out until the end.
+    """Lock the person until the transaction ends, and read them, in one round trip.
 
-    The next one to execute a request of this person sees what this one did. With `request_id`, also what
-    that request recorded, and whether it has duplicates.
+    So requests of one person are executed one after the other. With `request_id`, also what that request
+    recorded, and whether it has duplicates. `at_most` rows in a table are not many.
     """
     # Under every key of the ring: a rotation makes nobody a stranger.
     keys = keyring.fingerprints(plan.hashed(subject_id), purpose="subject")
@@ -137,12 +155,12 @@ def look_at(
         recorded = batch.run(recorded_query, this) if request_id else None
         duplicates = batch.run(_open_duplicates, this) if request_id else None
     row = subject.rows[0] if subject and subject.rows else None
-    crowded = many is not None and at_most is not None and max(many.rows[0]) > at_most
+    has_many_rows = many is not None and at_most is not None and max(many.rows[0]) > at_most
     return Person(
         keys,
         read_subject(plan, row),
         bool(entries.rows or requests.rows),
-        crowded,
+        has_many_rows,
         recorded.rows if recorded else (),
         bool(duplicates and duplicates.rows),
     )
@@ -193,8 +211,8 @@ def erased_since(
     return session.scalars(query.order_by(Request.executed_at.desc()).limit(1)).first()
 
 
-def cancel_open_corrections(session: Session, subjects: Sequence[SubjectKey], *, by: Request) -> None:
-    """Close this person's corrections that were not carried out. One that just is being sees to itself."""
+def supersede_open_corrections(session: Session, subjects: Sequence[SubjectKey], *, by: Request) -> None:
+    """Close this person's corrections that were not executed; one that just is being finds out itself."""
     waiting = session.scalars(
         select(Request)
         .where(
@@ -212,4 +230,4 @@ def cancel_open_corrections(session: Session, subjects: Sequence[SubjectKey], *,
 
 def close_as_superseded(session: Session, request: Request, by: Request) -> None:
     event = RequestSuperseded(by=by.id)
-    close_unexecuted(session, request, RequestStatus.CANCELLED, event, resolution=SUPERSEDED)
+    close_unexecuted(session, request, RequestEvent.SUPERSEDED, event, resolution=SUPERSEDED)

@@ -1,6 +1,6 @@
-"""Several erasures asked for one person: which one answers the others, and how they end.
+"""Several erasure requests for one person: which one covers the others, and how those end.
 
-Every asking is a request of its own. While an erasure of the person is open and a new one would change
+Every submission is a request of its own. While an erasure of the person is open and a new one would change
 nothing more, the new one is its duplicate: it is `received`, is never executed itself, and completes in
 the transaction that completes the original. If the original ends in any other way, or did not reach what
 the duplicate knew of the person, the duplicate is released and needs a review of its own.
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
-from sqlalchemy import Select, Table, bindparam, exists, null, select, update
+from sqlalchemy import Select, Table, bindparam, null, select
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced.audit.append import Record, append, append_one
+from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import DuplicateCompleted, DuplicateReleased
 from effaced.core.crypto import Keyring
 from effaced.core.db import UtcDateTime
@@ -28,6 +28,7 @@ from effaced.datamap.run.subject import Subject
 from effaced.model import RequestKind, RequestStatus, SubjectKey, SubjectRef
 from effaced.requests.identity import is_same_person, read_recorded
 from effaced.requests.lock import lock_person
+from effaced.requests.status import RequestEvent, transition, transition_many
 from effaced.requests.subject import SealedSubject, unseal_subject
 from effaced.requests.tables import Request
 
@@ -35,7 +36,7 @@ from effaced.requests.tables import Request
 def find_original(
     session: Session, keyring: Keyring, plan: ErasurePlan, keys: Sequence[SubjectKey], subject: Subject
 ) -> Request | None:
-    """The open erasure that answers a new one of this person; the caller holds the person's lock.
+    """The open erasure that covers a new one of this person; the caller holds the person's lock.
 
     One that was not executed always does. One that was does only if erasing again would change nothing:
     rows that are there again, a reused key, or a reference that it did not call need an erasure of their
@@ -61,17 +62,17 @@ def has_open_erasure(session: Session, keys: Sequence[SubjectKey]) -> bool:
     return session.scalars(_open_erasures(keys).limit(1)).first() is not None
 
 
-def may_name(request: Request, other: Request) -> bool:
-    """Whether whoever sent the request may learn of the other one: both came with the same API key."""
+def may_reveal(request: Request, other: Request) -> bool:
+    """Whether the sender of the request may learn of the other one: both came with the same API key."""
     return request.api_key_id is not None and request.api_key_id == other.api_key_id
 
 
-def status_told(request: Request, original: Request | None) -> RequestStatus:
+def visible_status(request: Request, original: Request | None) -> RequestStatus:
     """The status of a request as its API key may see it.
 
     A duplicate of another key's request shows what it would if nobody else had asked.
     """
-    if request.status is not RequestStatus.RECEIVED or original is None or may_name(request, original):
+    if request.status is not RequestStatus.RECEIVED or original is None or may_reveal(request, original):
         return request.status
     if original.executed_at is not None and original.executed_at >= request.received_at:
         return RequestStatus.RUNNING
@@ -115,24 +116,29 @@ def release_duplicates(session: Session, original: Request) -> None:
 
 
 @cache
-def complete_statement(postgres: bool) -> ReturningUpdate[*tuple[Any, ...]]:
+def completing_statement(postgres: bool) -> ReturningUpdate[*tuple[Any, ...]]:
     """Closes the duplicates of the requests `ids`, as far as those are completed, at the moment `at`."""
     table = cast(Table, Request.__table__)
     original = table.alias("original")
     at = bindparam("at", type_=UtcDateTime())
-    completed = exists().where(
-        original.c.id == table.c.duplicate_of, original.c.status == RequestStatus.COMPLETED
+    # The ids once more, so that PostgreSQL keeps the plan: it would make it anew for each flush.
+    completed = select(original.c.id).where(
+        among_ids(original.c.id, postgres=postgres), original.c.status == RequestStatus.COMPLETED
     )
     return (
-        update(table)
-        .where(among_ids(table.c.duplicate_of, postgres=postgres), table.c.closed_at.is_(None), completed)
-        .values(status=RequestStatus.COMPLETED, completed_at=at, closed_at=at, subject_sealed=null())
+        transition_many(RequestEvent.COMPLETED_WITH_ORIGINAL)
+        .where(
+            among_ids(table.c.duplicate_of, postgres=postgres),
+            table.c.closed_at.is_(None),
+            table.c.duplicate_of.in_(completed),
+        )
+        .values(completed_at=at, closed_at=at, subject_sealed=null())
         .returning(table.c.id, table.c.subject_key_id, table.c.subject_hmac)
     )
 
 
-def record_completed(session: Session, rows: Iterable[Sequence[Any]]) -> None:
-    """Write the end of these duplicates, rows of `complete_statement`, into the trail."""
+def record_completed_duplicates(session: Session, rows: Iterable[Sequence[Any]]) -> None:
+    """Record the end of these duplicates, rows of `completing_statement`, in the trail."""
     event = DuplicateCompleted()
     append(
         session,
@@ -204,8 +210,9 @@ def _release(session: Session, original: Request, duplicates: Sequence[Request])
             duplicate.duplicate_of = head.id
             continue
         head = duplicate
-        head.duplicate_of = None
-        head.status = RequestStatus.REVIEW
-        head.approvals_needed = max(1, head.approvals_needed)
+        needed = max(1, head.approvals_needed)
+        transition(
+            session, head, RequestEvent.RELEASED, by=SYSTEM, duplicate_of=None, approvals_needed=needed
+        )
         append_one(session, DuplicateReleased(), request_id=head.id, subject=head.subject)
     session.flush()

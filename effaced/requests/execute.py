@@ -1,11 +1,11 @@
-"""The heart of it: local changes, outbox entries and audit events in ONE transaction."""
+"""Execution: local changes, outbox entries and audit events in ONE transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced.audit.append import Record, append, append_one
+from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import (
     CellRetained,
     Event,
@@ -26,26 +26,21 @@ from effaced.audit.events import (
     LocalVerified,
     TextScrubbed,
 )
-from effaced.core import dbtime
+from effaced.core import clock, dbtime
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database
-from effaced.core.errors import Conflict, Unavailable
+from effaced.core.errors import ConfigurationError, Conflict, Unavailable
 from effaced.core.log import get_logger
 from effaced.core.pipeline import Together
 from effaced.datamap.model.data_map import Retained
 from effaced.datamap.plan.erasure import ErasurePlan
-from effaced.datamap.plan.retention import Kept, plan_retention
+from effaced.datamap.plan.retention import Kept, RetentionPlan, current_retention, plan_retention
 from effaced.datamap.run.erase import erase_and_look
 from effaced.datamap.run.rectify import rectify
 from effaced.datamap.run.subject import find_subject
-from effaced.deadletters.recommend import SUBJECT_CHANGED
-from effaced.deadletters.record import (
-    SUPERSEDED,
-    Failure,
-    record_execution_recovery,
-    record_failures,
-    record_recoveries,
-)
+from effaced.datamap.schema.fingerprint import SchemaChanged
+from effaced.deadletters.record import record_execution_recovery, record_failures, record_recoveries
+from effaced.deadletters.rules import SUBJECT_CHANGED, SUPERSEDED, Failure
 from effaced.model import (
     DeadLetterDomain,
     OutboxOperation,
@@ -55,17 +50,17 @@ from effaced.model import (
 )
 from effaced.outbox.enqueue import Call, enqueue
 from effaced.outbox.supersede import Superseded, supersede_corrections
-from effaced.requests.batches import work_off
+from effaced.requests.batches import erase_in_batches
 from effaced.requests.complete import complete_operations
 from effaced.requests.correct import (
     Person,
-    cancel_open_corrections,
+    certain_refs,
     close_as_superseded,
+    corrections_for,
     erased_since,
-    known_as,
-    look_at,
-    overtaken_fields,
-    told_to,
+    lock_and_read_person,
+    supersede_open_corrections,
+    superseded_fields,
 )
 from effaced.requests.duplicates import Reached, release_unreached
 from effaced.requests.identity import (
@@ -76,33 +71,29 @@ from effaced.requests.identity import (
     recorded_from,
     require_same_person,
 )
-from effaced.requests.retention import register
+from effaced.requests.retention import record_retentions
+from effaced.requests.status import RequestEvent, check_transition, transition
 from effaced.requests.subject import SealedSubject, open_corrections, seal_subject, unseal_subject
-from effaced.requests.tables import Request, mark_running
+from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.retries.policy import EXECUTION
 from effaced.saga.settle import complete
 
 _log = get_logger(__name__)
 UTC = ZoneInfo("UTC")
-_RETRIES = 5
-_RETRY_STEP = timedelta(seconds=15)
 
 
 class StillReachable(Conflict):
-    """The statements went through and the data is still there: a trigger or a rule has seen to that."""
+    """The statements succeeded and the data is still there, because of a trigger or a rule there."""
 
     def __init__(self, tables: Iterable[str]) -> None:
         self.tables = tuple(sorted(tables))
-        super().__init__(f"The database kept rows that it was told to change: {', '.join(self.tables)}.")
-
-
-class _ManyRows(Exception):
-    """The person has more rows than one transaction should change."""
+        super().__init__(f"The database kept rows that it should have changed: {', '.join(self.tables)}.")
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
-    """What was done in the own database, and what is left to do elsewhere."""
+class _Executed:
+    """What was done in the company's database, and what is left to do in other systems."""
 
     operation: OutboxOperation
     events: tuple[Event, ...]
@@ -122,14 +113,24 @@ class Executor:
         registry: ResolverRegistry,
         *,
         batch_rows: int = 20_000,
-        zone: ZoneInfo = UTC,
+        retention: RetentionPlan | None = None,
     ) -> None:
+        """`retention` is by which days what the law keeps comes due; without it, those of UTC."""
         self._db = database
         self.batch_rows = batch_rows
         self.keyring = keyring
-        self.plan = plan
         self._registry = registry
-        self.retention = plan_retention(plan, zone)
+        self.retention = retention or plan_retention(plan, UTC)
+
+    @property
+    def plan(self) -> ErasurePlan:
+        """The plan that was used last; `plan_on` sees to it that it fits."""
+        return self.retention.plan
+
+    def plan_on(self, session: Session) -> ErasurePlan:
+        """The plan for the schema that this transaction meets; ConfigurationError if the map does not fit."""
+        self.retention = current = current_retention(session, self.retention)
+        return current.plan
 
     def execute_now(self, request_id: UUID) -> bool:
         """Execute one approved request in a transaction of its own; whether it is done.
@@ -138,10 +139,13 @@ class Executor:
         """
         return self._next(Request.id == request_id, waited_for=True) is True
 
-    def execute_due(self, *, limit: int = 100) -> int:
-        """Execute what is approved and due, one transaction each; how many were tried."""
+    def execute_due(self, *, limit: int = 100, stopping: Callable[[], bool] = lambda: False) -> int:
+        """Execute what is approved and due, one transaction each; how many were tried.
+
+        Once this process is `stopping`, nothing more is begun: neither a request nor a batch of one.
+        """
         for number in range(limit):
-            if self._next() is None:
+            if stopping() or self._next(stopping=stopping) is None:
                 return number
         return limit
 
@@ -149,70 +153,88 @@ class Executor:
         """A transaction on the database in which this executes."""
         return self._db.begin()
 
-    def _next(self, *conditions: ColumnElement[bool], waited_for: bool = False) -> bool | None:
-        """Execute the next due request; None if there is none."""
+    def _next(
+        self,
+        *conditions: ColumnElement[bool],
+        waited_for: bool = False,
+        again: bool = False,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> bool | None:
+        """Execute the next due request; None if there is none. `again`: by a plan that was just made."""
         due = select(Request).where(
             Request.status == RequestStatus.APPROVED, Request.execute_at <= dbtime.NOW, *conditions
         )
         tried: UUID | None = None
+        plan = self.plan
         try:
-            try:
-                with self._db.begin() as session:
-                    request = session.scalars(
-                        due.order_by(Request.execute_at).limit(1).with_for_update(skip_locked=True),
-                        dbtime.from_now(session),
-                    ).first()
-                    if request is None:
-                        return None
-                    tried = request.id
-                    self.carry_out(session, request, at_most=self.batch_rows)
-                    return True
-            except _ManyRows:
-                if waited_for or tried is None:
-                    return False
-            return work_off(self, tried) and self._finish(tried)
+            with self._db.begin() as session:
+                request = session.scalars(
+                    due.order_by(Request.execute_at).limit(1).with_for_update(skip_locked=True),
+                    dbtime.from_now(session),
+                ).first()
+                if request is None:
+                    return None
+                tried = request.id
+                done = self.carry_out(session, request, at_most=self.batch_rows)
+            if done or waited_for:
+                return done
+            return erase_in_batches(self, tried, stopping) and self._finish(tried)
         except Exception as error:
-            # All of it is undone. Unless that is written down, this request would be the next one for ever,
-            # and nobody behind it would have a turn.
+            # Everything is rolled back. Unless the failure is recorded, this request would be the next one
+            # for ever, and those behind it would never be executed.
             if tried is None:
                 raise
+            failure: Exception = error
+            try:
+                with self._db.begin() as session:
+                    renewed = self.plan_on(session) is not plan
+            except ConfigurationError as misfit:  # which says better what is wrong
+                failure, renewed = misfit, False
+            if renewed and not again:
+                return (
+                    self._next(Request.id == tried, waited_for=waited_for, again=True, stopping=stopping)
+                    is True
+                )
             with self._db.begin() as session:
                 request = session.get(Request, tried, with_for_update=True)
                 if request is not None and request.status is RequestStatus.APPROVED:
-                    self._failed(session, request, error)
+                    self._failed(session, request, failure)
             return False
 
     def _finish(self, request_id: UUID) -> bool:
         with self._db.begin() as session:
             request = session.get(Request, request_id, with_for_update=True)
-            if request is None or request.status is not RequestStatus.APPROVED:
-                return False
-            self.carry_out(session, request)
-            return True
+            return (
+                request is not None
+                and request.status is RequestStatus.APPROVED
+                and self.carry_out(session, request)
+            )
 
-    def carry_out(self, session: Session, request: Request, *, at_most: int | None = None) -> None:
+    def carry_out(self, session: Session, request: Request, *, at_most: int | None = None) -> bool:
         """Execute within the caller's transaction; what goes wrong is the caller's to roll back.
 
-        With `at_most`, not if a table has more rows of the person than that. Four round trips, however many
-        systems and rows there are: see `effaced bench erase`.
+        With `at_most`, False and nothing is changed if a table has more rows of the person than that. Four
+        round trips, however many systems and rows there are: see `effaced bench erase`.
         """
+        check_transition(request, RequestEvent.EXECUTED, by=SYSTEM)
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
-            raise Unavailable("The request no longer knows its subject.")
-        plan = self.plan.named(request.subject_type)
+            raise Unavailable("The request no longer has its subject.")
+        retention = self.retention.named(request.subject_type)
+        plan = retention.plan
         erases = request.kind is RequestKind.ERASURE
         counted = at_most if erases else None
-        person = look_at(session, self.keyring, plan, sealed.subject_id, counted, request.id)
+        person = lock_and_read_person(session, self.keyring, plan, sealed.subject_id, counted, request.id)
         recorded = recorded_from(request.id, person.recorded, sealed.refs)
         require_same_person(session, self.keyring, plan, recorded, person.subject)
         if person.has_many_rows:
-            raise _ManyRows
+            return False
         if erases:
-            done = self._erase(session, plan, request, sealed, person)
+            done = self._erase(session, retention, request, sealed, person)
         else:
             if erasure := erased_since(session, plan, person.keys, request.received_at):
                 close_as_superseded(session, request, erasure)
-                return
+                return True
             done = self._rectify(session, plan, request, sealed, person)
         with Together(session):
             append(
@@ -228,10 +250,12 @@ class Executor:
                 operation=done.operation,
                 not_before=done.overtaken.not_before,
             )
-            mark_running(session, request, self._seal_called(request, sealed, done))
+            _mark_running(session, request, self._seal_called(request, sealed, done))
             if done.operation is OutboxOperation.ERASE:
-                hashed = self.plan.data_map.hash
-                register(session, self.keyring, request, sealed.subject_id, person.keys, done.kept, hashed)
+                hashed = plan.data_map.hash
+                record_retentions(
+                    session, self.keyring, request, sealed.subject_id, person.keys, done.kept, hashed
+                )
             record_execution_recovery(session, request.id)
         _close_overtaken(session, done.overtaken)
         if person.has_duplicates:
@@ -242,10 +266,17 @@ class Executor:
             finished = [(request.id, done.operation)]
             complete(session, finished, {request.id: request.subject}, complete_operations)
             session.refresh(request)
+        return True
 
     def _erase(
-        self, session: Session, plan: ErasurePlan, request: Request, sealed: SealedSubject, person: Person
-    ) -> _Done:
+        self,
+        session: Session,
+        retention: RetentionPlan,
+        request: Request,
+        sealed: SealedSubject,
+        person: Person,
+    ) -> _Executed:
+        plan, keeps = retention.plan, list(retention.keeps.values())
         # Read before the erasure, since that takes the references away. The row may have changed or gone
         # since the request came in, and a system may still know the person by the reference of that time.
         current, former = person.subject.refs if person.subject else {}, sealed.refs
@@ -256,9 +287,8 @@ class Executor:
             former = {} if corrected else former
         overtaken = Superseded()
         if person.has_corrections:
-            cancel_open_corrections(session, person.keys, by=request)
+            supersede_open_corrections(session, person.keys, by=request)
             overtaken = supersede_corrections(session, self.keyring, person.keys, by=request.id)
-        keeps = list(self.retention.named(request.subject_type).keeps.values())
         erased = erase_and_look(session, plan, sealed.subject_id, (each.look for each in keeps))
         if erased.left:
             raise StillReachable(erased.left)
@@ -268,7 +298,7 @@ class Executor:
             Call(each.name, ref, after=each.after)
             for each in self._registry
             # Also under what a system may still know them by, where a correction has not got through.
-            for ref in _every(overtaken.refs.get(each.name, ()), each.ref, former, current)
+            for ref in _references(overtaken.refs.get(each.name, ()), each.ref, former, current)
         ]
         called = {call.resolver for call in calls}
         event = LocalErasureExecuted(
@@ -294,10 +324,10 @@ class Executor:
             external_calls=len(calls),
             without_reference=tuple(each.name for each in self._registry if each.name not in called),
         )
-        verified = LocalVerified(tables=len(erased.effects), kept=_kept(event.retained))
-        return _Done(OutboxOperation.ERASE, (event, verified), calls, overtaken, list(kept.values()))
+        verified = LocalVerified(tables=len(erased.effects), kept=_tables_kept(event.retained))
+        return _Executed(OutboxOperation.ERASE, (event, verified), calls, overtaken, list(kept.values()))
 
-    def _seal_called(self, request: Request, sealed: SealedSubject, done: _Done) -> bytes | None:
+    def _seal_called(self, request: Request, sealed: SealedSubject, done: _Executed) -> bytes | None:
         """The person with the references that an erasure calls, by which later askings are compared."""
         if done.operation is not OutboxOperation.ERASE:
             return None
@@ -306,9 +336,9 @@ class Executor:
 
     def _rectify(
         self, session: Session, plan: ErasurePlan, request: Request, sealed: SealedSubject, person: Person
-    ) -> _Done:
+    ) -> _Executed:
         if person.subject is None:
-            raise Unavailable("The person is no longer in the own database.")
+            raise Unavailable("The person is no longer in your database.")
         data_map, refs = plan.data_map, person.subject.refs
         corrections = open_corrections(self.keyring, request)
         others = other_requests_of(session, self.keyring, plan, person.keys, person.subject)
@@ -322,15 +352,15 @@ class Executor:
             self.keyring,
             person.keys,
             by=request.id,
-            fields=overtaken_fields(data_map, corrections),
-            known_as=known_as(data_map, self._registry, refs, corrections),
+            fields=superseded_fields(data_map, corrections),
+            known_as=certain_refs(data_map, self._registry, refs, corrections),
         )
-        known = [each for each in self._registry if each.ref in refs]
+        known, carried = [each for each in self._registry if each.ref in refs], overtaken.carried
         calls = [
-            Call(each.name, ref, told, each.after)
+            Call(each.name, ref, theirs, each.after)
             for each in known
-            if (told := (*overtaken.carried.get(each.name, ()), *told_to(data_map, each, corrections)))
-            for ref in _as_known(overtaken, each, refs)
+            if (theirs := (*carried.get(each.name, ()), *corrections_for(data_map, each, corrections)))
+            for ref in _references_to_correct(overtaken, each, refs)
         ]
         called = {call.resolver for call in calls}
         event = LocalRectificationExecuted(
@@ -344,7 +374,7 @@ class Executor:
             without_reference=tuple(each.name for each in self._registry if each not in known),
             not_concerned=tuple(each.name for each in known if each.name not in called),
         )
-        return _Done(OutboxOperation.RECTIFY, (event,), calls, overtaken)
+        return _Executed(OutboxOperation.RECTIFY, (event,), calls, overtaken)
 
     def _failed(self, session: Session, request: Request, error: Exception) -> None:
         name = type(error).__name__
@@ -354,9 +384,11 @@ class Executor:
         tables = error.tables if isinstance(error, StillReachable) else ()
         failed = LocalExecutionFailed(error=name, attempts=request.execute_attempts, tables=tables)
         append_one(session, failed, **about)
-        # A lock that was not given in time or a server that went away may well be fine in a moment.
-        if isinstance(error, OperationalError) and request.execute_attempts < _RETRIES:
-            request.execute_at = dbtime.now(session) + _RETRY_STEP * request.execute_attempts
+        # A lock that was not given in time, a server that went away or a schema that is being changed may
+        # well be fine in a moment.
+        passing = isinstance(error, OperationalError | SchemaChanged)
+        if passing and request.execute_attempts < EXECUTION.max_attempts:
+            request.execute_at = dbtime.now(session) + EXECUTION.wait(request.execute_attempts)
             return
         request.execute_at = None
         failure = Failure(
@@ -372,8 +404,19 @@ class Executor:
         record_failures(session, [failure])
 
 
-def _every(former: Iterable[SubjectRef], kind: str, *known: Mapping[str, str]) -> list[SubjectRef]:
-    """All references in question, each once."""
+def _mark_running(session: Session, request: Request, subject_sealed: bytes | None) -> None:
+    """The company's database is changed, and the external calls are recorded.
+
+    `subject_sealed` replaces what the request knows of the person.
+    """
+    values: dict[str, Any] = {"executed_at": clock.now(), "execute_at": None, "corrections_sealed": None}
+    if subject_sealed is not None:
+        values["subject_sealed"] = subject_sealed
+    transition(session, request, RequestEvent.EXECUTED, by=SYSTEM, **values)
+
+
+def _references(former: Iterable[SubjectRef], kind: str, *known: Mapping[str, str]) -> list[SubjectRef]:
+    """The former references and the known ones of that kind, each once."""
     of_kind = [SubjectRef(kind, refs[kind]) for refs in known if kind in refs]
     return list(dict.fromkeys([*former, *of_kind]))
 
@@ -390,22 +433,24 @@ def _retained(table: str, cell: Retained, kept: Kept | None) -> CellRetained:
     )
 
 
-def _kept(retained: Iterable[CellRetained]) -> tuple[LocalTableKept, ...]:
+def _tables_kept(retained: Iterable[CellRetained]) -> tuple[LocalTableKept, ...]:
     """The tables in which something is retained, each once; those where no row is left out."""
     tables = {each.table: each.rows for each in retained if each.rows != 0}
     return tuple(LocalTableKept(table=table, rows=rows) for table, rows in tables.items())
 
 
-def _as_known(overtaken: Superseded, each: Registered, refs: Mapping[str, str]) -> list[SubjectRef]:
-    """By what a system that is to correct something knows the person.
+def _references_to_correct(
+    overtaken: Superseded, each: Registered, refs: Mapping[str, str]
+) -> list[SubjectRef]:
+    """The references by which a system that has to correct something may know the person.
 
-    Where an older correction has not got there, by what they were called before it; where nobody can tell
-    whether it has, by either. A system that can't correct is asked once: it only says so.
+    Where an older correction has not arrived, that is the reference from before it; where nobody can tell
+    whether it has, it is both. A system that can't correct is called once, and only says so.
     """
     former = overtaken.refs.get(each.name, [])
     if former and not (each.rectifies and each.name in overtaken.tried):
         return former[:1]
-    return _every(former, each.ref, refs)
+    return _references(former, each.ref, refs)
 
 
 def _close_overtaken(session: Session, overtaken: Superseded) -> None:

@@ -1,4 +1,4 @@
-"""Forgetting what has served its time."""
+"""Deleting what is no longer needed: answers to idempotency keys, and policies of closed requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOT = 1_000
 
 
 def forget_old_answers(session: Session) -> int:
-    """Remove answers to Idempotency-Keys that nobody will ask for again; how many."""
+    """Delete stored answers to Idempotency-Keys after 30 days; how many."""
     gone = session.execute(
         delete(IdempotentAnswer)
         .where(IdempotentAnswer.created_at < clock.now() - ANSWERS_KEPT)

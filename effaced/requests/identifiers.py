@@ -1,4 +1,4 @@
-"""Finding a person's requests by what the person is known by, without keeping any of it readable."""
+"""Finding a person's requests by an identifier, of which only keyed hashes are stored."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_placeholder(value: str) -> bool:
 def add_identifiers(
     session: Session, keyring: Keyring, request_id: UUID, identifiers: Mapping[str, str]
 ) -> None:
-    """Keep keyed hashes of what the person can be found by."""
+    """Store keyed hashes of the person's identifiers."""
     for kind, value in identifiers.items():
         key = keyring.fingerprint(normalise(kind, value), purpose=f"identifier:{kind}")
         session.add(Identifier(request_id=request_id, kind=kind, key_id=key.key_id, hmac=key.hmac))

@@ -1,6 +1,6 @@
 """One lock per person: taking in, executing and cancelling for the same person happen one at a time.
 
-Whoever needs a row lock on the request as well takes that first, except on requests that were executed.
+A row lock on the request, where one is needed too, is taken first, except on requests that were executed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far the work on a person with very many rows has come, while it lasts."""
+"""Progress of an execution that changes very many rows in batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from effaced.requests.tables import Request
 
 @dataclass(frozen=True, slots=True)
 class TableProgress:
-    """Rows done and all rows of one table; `label` tells if they only let go of the person."""
+    """Rows done and all rows of one table; `label` says so if they are only detached from the person."""
 
     label: str
     done: int
@@ -18,7 +18,7 @@ class TableProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     tables: tuple[TableProgress, ...]
 
     @property
@@ -30,8 +30,8 @@ class Progress:
         return sum(each.total for each in self.tables)
 
 
-def progress_of(request: Request) -> Progress | None:
-    """None unless the request's rows are being worked off in batches right now."""
+def progress_of(request: Request) -> BatchProgress | None:
+    """None unless the request's rows are being changed in batches now."""
     if not request.worked_off or request.status is not RequestStatus.APPROVED:
         return None
-    return Progress(tuple(TableProgress(label, *counts) for label, counts in request.worked_off.items()))
+    return BatchProgress(tuple(TableProgress(label, *counts) for label, counts in request.worked_off.items()))

@@ -1,4 +1,4 @@
-"""Looking at requests: lists with what is derived (overdue, blocked, waiting), and one request in full."""
+"""Reading requests: lists with what is derived (overdue, blocked, waiting), and one request in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an erasure leaves under `retain`: written down, looked at again, erased when it has come due."""
+"""What an erasure leaves under `retain`: recorded, reassessed, closed when nothing of it is left."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from effaced.requests.tables import Request, Retention
 _table = cast(Table, Retention.__table__)
 
 
-class Standing(StrEnum):
-    """How it stands with what was kept."""
+class RetentionState(StrEnum):
+    """The state of what was kept."""
 
     KEPT = "kept"
     DUE = "due"
@@ -42,15 +42,15 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What there is of one registration now, and what ending it would do."""
+class Assessment:
+    """The state of one retention now, and what ending it would do."""
 
-    standing: Standing
+    standing: RetentionState
     ended: Ended = field(default_factory=Ended)
     kept: Kept | None = None
 
 
-def register(
+def record_retentions(
     session: Session,
     keyring: Keyring,
     request: Request,
@@ -59,7 +59,7 @@ def register(
     kept: Iterable[Kept],
     datamap_hash: str,
 ) -> None:
-    """Write down what this erasure has left, instead of what earlier ones of the same person had."""
+    """Record what this erasure has left; what earlier ones of the same person had left is closed."""
     now = clock.now()
     theirs = select(Request.id).where(Request.subject_hmac.in_([each.hmac for each in keys]))
     session.execute(
@@ -90,74 +90,74 @@ def register(
     insert_rows(session, Retention, rows)
 
 
-def look(
+def assess(
     session: Session, keyring: Keyring, plans: RetentionPlan, retention: Retention, people: str | None
-) -> Look:
-    """How it stands now, by the map in force, for this kind of people. Changes nothing."""
+) -> Assessment:
+    """The state now, by the map in force, for this kind of people. Changes nothing."""
     try:
         plan = plans.named(people)
     except Refused:
-        return Look(Standing.UNREADABLE)
+        return Assessment(RetentionState.UNREADABLE)
     if retention.table_name not in plan.data_map.tables:
-        return Look(Standing.TABLE_GONE)
+        return Assessment(RetentionState.TABLE_GONE)
     keep = plan.keeps.get(retention.table_name)
     if keep is None:
-        return Look(Standing.NOT_RETAINED)
+        return Assessment(RetentionState.NOT_RETAINED)
     try:
-        values = values_to_look(session, plan.plan, whose(keyring, retention))
+        values = values_to_look(session, plan.plan, subject_of(keyring, retention))
     except (NotFound, Unavailable):
-        return Look(Standing.UNREADABLE)
+        return Assessment(RetentionState.UNREADABLE)
     kept = keep.kept(session.execute(keep.look, values).one())
     ended = Ended(*session.execute(keep.due, {**values, TODAY: plan.today}).one())
     if not ended.rows:
-        return Look(Standing.WAITING if ended.waiting else Standing.KEPT, ended, kept)
+        return Assessment(RetentionState.WAITING if ended.waiting else RetentionState.KEPT, ended, kept)
     again = plan.lives is not None and session.scalar(plan.lives, values)
-    return Look(Standing.IN_USE if again else Standing.DUE, ended, kept)
+    return Assessment(RetentionState.IN_USE if again else RetentionState.DUE, ended, kept)
 
 
-def look_again(
+def reassess(
     session: Session,
     keyring: Keyring,
     plan: RetentionPlan,
     request: Request,
     retentions: Sequence[Retention],
 ) -> None:
-    """Bring registrations of one request up to date; one of which nothing is left is closed."""
-    found = {each.id: look(session, keyring, plan, each, request.subject_type) for each in retentions}
-    later = [now.kept.first_due for now in found.values() if now.kept and now.standing is Standing.KEPT]
+    """Bring the retentions of one request up to date; one of which nothing is left is closed."""
+    found = {each.id: assess(session, keyring, plan, each, request.subject_type) for each in retentions}
+    later = [now.kept.first_due for now in found.values() if now.kept and now.standing is RetentionState.KEPT]
     for each in retentions:
         now = found[each.id]
         each.looked_at = clock.now()
         each.datamap_hash = plan.data_map.hash
         if now.kept is None:
-            # Nobody can end it by this map, so a person has to see it.
+            # This map can't end it, so it is shown to people as due.
             each.first_due = each.first_due or plan.today
             continue
         each.rows, each.undated, each.first_due = now.kept.rows, now.kept.undated, now.kept.first_due
         if not now.kept.rows:
-            close(each)
-        elif now.standing is Standing.WAITING:
+            close_retention(each)
+        elif now.standing is RetentionState.WAITING:
             # Nothing can be done before what it waits for comes due.
             each.first_due = min((day for day in later if day), default=None)
-        if now.standing is not Standing.DUE:
+        if now.standing is not RetentionState.DUE:
             each.error = None
 
 
-def open_of(session: Session, request_id: UUID, *, skip_locked: bool = False) -> list[Retention]:
-    """The open registrations; those that nobody else has locked, for this transaction alone, if asked so."""
+def open_retentions_of(session: Session, request_id: UUID, *, skip_locked: bool = False) -> list[Retention]:
+    """The request's open retentions; with `skip_locked`, locked, without those that others locked."""
     query = select(Retention).where(Retention.request_id == request_id, Retention.closed_at.is_(None))
     query = query.with_for_update(skip_locked=True) if skip_locked else query
     return list(session.scalars(query.order_by(Retention.id)))
 
 
-def whose(keyring: Keyring, retention: Retention) -> str:
+def subject_of(keyring: Keyring, retention: Retention) -> str:
     if retention.subject_sealed is None:
-        raise Unavailable("The registration no longer knows its subject.")
+        raise Unavailable("The retention no longer has its subject.")
     return open_sealed(keyring, retention.subject_sealed, retention.id).subject_id
 
 
-def close(retention: Retention) -> None:
-    """Nothing is kept there any more: forget whose it was."""
+def close_retention(retention: Retention) -> None:
+    """Nothing is kept there any more: forget who it was about."""
     retention.closed_at = clock.now()
     retention.subject_sealed = retention.first_due = retention.error = None
     retention.rows = retention.undated = 0

@@ -1,4 +1,4 @@
-"""Whom a request is about, sealed for as long as the request is open."""
+"""The person a request is about, sealed for as long as the request is open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SealedSubject:
     subject_id: str = field(repr=False)
     refs: Mapping[str, str] = field(repr=False)
     called: frozenset[SubjectRef] | None = field(default=None, repr=False)
-    """What other systems are called with: recorded when an erasure is executed, None until then."""
+    """The references that other systems are called with; None until the erasure is executed."""
 
 
 def seal_subject(
@@ -55,7 +55,7 @@ def open_sealed(keyring: Keyring, sealed: bytes, context: UUID) -> SealedSubject
 def open_corrections(keyring: Keyring, request: Request) -> tuple[Correction, ...]:
     """The values to correct; they are here until the request has been executed."""
     if request.corrections_sealed is None:
-        raise Unavailable("The request no longer knows its corrections.")
+        raise Unavailable("The request no longer has its corrections.")
     return unseal_corrections(keyring, request.corrections_sealed, context=request.id)
 
 

@@ -6,14 +6,11 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, String, UniqueConstraint, text, update
-from sqlalchemy.orm import Mapped, Session, mapped_column
-from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy import ForeignKey, Index, LargeBinary, String, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
 
 from effaced.accounts.tables import ApiKey, Officer
-from effaced.core import clock
 from effaced.core.db import Base, Json, UtcDateTime, Word
-from effaced.core.errors import Conflict
 from effaced.model import RequestKind, RequestStatus, SubjectKey
 
 _UNEXECUTED_ERASURE = text(
@@ -25,7 +22,7 @@ _EXECUTABLE = text("status = 'approved' AND execute_at IS NOT NULL")
 
 
 class Request(Base):
-    """What one person asked for, and how far it has come."""
+    """What one person asked for, and its status."""
 
     __tablename__ = "effaced_requests"
     __table_args__ = (
@@ -57,7 +54,7 @@ class Request(Base):
     api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey(ApiKey.__table__.c.id))
     entered_by: Mapped[UUID | None] = mapped_column(ForeignKey(Officer.__table__.c.id))
     duplicate_of: Mapped[UUID | None]
-    """The open erasure of the same person that this one ends with. Never told to another API key."""
+    """The open erasure of the same person that this one ends with. Never shown to another API key."""
     subject_type: Mapped[str | None] = mapped_column(String(64))
     """Which of the map's kinds of people; None for the first."""
     subject_key_id: Mapped[str] = mapped_column(String(16))
@@ -72,7 +69,7 @@ class Request(Base):
     execute_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     execute_attempts: Mapped[int] = mapped_column(default=0)
     worked_off: Mapped[dict[str, list[int]] | None] = mapped_column(Json)
-    """Of a person with very many rows: per table those done before the execution itself, and all."""
+    """Of a person with very many rows: per table, the rows changed before the execution itself, and all."""
     executed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     closed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
@@ -81,36 +78,9 @@ class Request(Base):
     def subject(self) -> SubjectKey:
         return SubjectKey(self.subject_key_id, self.subject_hmac)
 
-    def expect(self, *allowed: RequestStatus) -> None:
-        """Refuse to go on unless the request is in one of these states."""
-        if self.status not in allowed:
-            wanted = " or ".join(status.value for status in allowed)
-            raise Conflict(f"Request {self.ref} is {self.status.value}; this needs it to be {wanted}.")
-
-
-def mark_running(session: Session, request: Request, subject_sealed: bytes | None = None) -> None:
-    """The own database is changed; the external calls are on their way.
-
-    `subject_sealed` replaces what the request knows of the person.
-    """
-    # Not by a flush, which would wait for the answer: this goes with the other statements of the execution.
-    values: dict[str, Any] = {
-        "status": RequestStatus.RUNNING,
-        "executed_at": clock.now(),
-        "execute_at": None,
-        "corrections_sealed": None,
-    }
-    if subject_sealed is not None:
-        values["subject_sealed"] = subject_sealed
-    session.execute(
-        update(Request.__table__).where(Request.__table__.c.id == request.id).values(values)  # type: ignore[arg-type]
-    )
-    for name, value in values.items():
-        set_committed_value(request, name, value)
-
 
 class Identifier(Base):
-    """By what a person can be found: keyed hashes only."""
+    """An identifier by which a request can be found, as a keyed hash."""
 
     __tablename__ = "effaced_identifiers"
     __table_args__ = (Index("ix_effaced_identifiers_lookup", "hmac", "kind"),)
@@ -122,7 +92,7 @@ class Identifier(Base):
 
 
 class Approval(Base):
-    """One officer's yes."""
+    """One officer's approval."""
 
     __tablename__ = "effaced_approvals"
 
@@ -133,7 +103,7 @@ class Approval(Base):
 
 
 class IdempotentAnswer(Base):
-    """What was answered to an Idempotency-Key, so that it can be answered again."""
+    """The answer to an Idempotency-Key, to be replayed."""
 
     __tablename__ = "effaced_idempotency"
 
@@ -174,7 +144,7 @@ class Retention(Base):
 class RetentionEnding(Base):
     """The end of a person's retentions that is more than one transaction, while it lasts.
 
-    It is gone on with after `go_on_at`, by the word of whoever began it; each transaction moves that ahead.
+    After `go_on_at` any process may continue it in the name of who began it; each transaction moves it ahead.
     """
 
     __tablename__ = "effaced_retention_endings"

@@ -1,7 +1,7 @@
-"""Ending the retentions of one person: a transaction that changes no more rows than it is told to.
+"""Ending the retentions of one person: a transaction that changes no more rows than it is allowed to.
 
-Where there is more to do it says so in the register. The next transaction goes on, whoever makes it: rows
-that are gone are not found again.
+What is left to do is recorded. The next transaction goes on from there, whoever makes it: rows that are gone
+are not found again.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from effaced.datamap.model.data_map import Action
 from effaced.datamap.plan.retention import TODAY, Ended, Keep, RetentionPlan
 from effaced.datamap.run.erase import refusal
 from effaced.datamap.run.values import values_to_look
-from effaced.requests.correct import look_at
-from effaced.requests.retention import close, look_again, open_of, whose
+from effaced.datamap.schema.fingerprint import require_schema
+from effaced.requests.correct import lock_and_read_person
+from effaced.requests.retention import close_retention, open_retentions_of, reassess, subject_of
 from effaced.requests.tables import Request, Retention, RetentionEnding
 
 CLOSED = "closed"
@@ -39,6 +40,14 @@ IN_USE = (
 _LEFT_ALONE = timedelta(minutes=5)
 # Rows that point at each other in a long chain go one at a time: so many rounds make a transaction.
 _ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """Who had it done, and the note with their reason if it was a person."""
+
+    actor: str
+    note: NoteRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,52 +82,53 @@ def end(
     plans: RetentionPlan,
     request_id: UUID,
     *,
+    by: Instruction,
     at_most: int,
-    actor: str,
-    note: NoteRef | None = None,
     left: int = 0,
 ) -> Part:
     """Erase what has come due of this request's person, children first, up to so many rows.
 
-    `left`, if `count_left` has been asked, is written down for who wants to know how far it is. Conflict if
-    somebody lives under the person's key again, or if the database refuses or keeps what it was told to
+    `left`, as `count_left` gives it, is recorded so that progress can be shown. Conflict if
+    somebody lives under the person's key again, or if the database refuses or keeps what it should
     change: the caller must roll back.
     """
     request = session.get_one(Request, request_id)
-    mine = open_of(session, request_id)
+    mine = open_retentions_of(session, request_id)
     if not mine:
         return _finish(session, request_id)
     try:
         plan = plans.named(request.subject_type)
     except Refused:
         raise NotFound("The data map has no such people any more.") from None
-    subject_id = whose(keyring, mine[0])
+    subject_id = subject_of(keyring, mine[0])
     values = {**values_to_look(session, plan.plan, subject_id), TODAY: plan.today}
     # Everybody else who erases this person waits here until the end.
-    look_at(session, keyring, plan.plan, subject_id)
+    lock_and_read_person(session, keyring, plan.plan, subject_id)
     mine = _locked(session, mine)
     if not mine:
         return _finish(session, request_id)
     in_use = plan.lives is not None and session.scalar(plan.lives, values)
-    hand = _Hand(session, values, at_most, at_most)
-    done = tuple(each for keep in plan.keeps.values() if (each := hand.carry_out(keep)).rows)
+    batch_ = _Batch(session, values, at_most, at_most)
+    done = tuple(each for keep in plan.keeps.values() if (each := batch_.carry_out(keep)).rows)
+    if done:
+        require_schema(session, plan.plan.fingerprint)
     if in_use and done:
         raise Conflict(IN_USE)
-    gone = [each for each in mine if each.table_name not in plan.data_map.tables and note]
+    gone = [each for each in mine if each.table_name not in plan.data_map.tables and by.note]
     for unknown in gone:
-        close(unknown)
-    told = [
+        close_retention(unknown)
+    ended = [
         *((each.table, Action.DELETED, each.deleted) for each in done if each.deleted),
         *((each.table, _changed_to(plan, each.table), each.changed) for each in done if each.changed),
         *((each.table_name, CLOSED, 0) for each in gone),
     ]
-    for table, action, rows in told:
+    for table, action, rows in ended:
         hashed = plan.data_map.hash
-        event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(note))
-        append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
-    if not hand.finished:
-        return _go_on(session, request_id, done, actor, note, left)
-    look_again(session, keyring, plans, request, [each for each in mine if each.closed_at is None])
+        event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(by.note))
+        append_one(session, event, actor=by.actor, request_id=request.id, subject=request.subject)
+    if not batch_.finished:
+        return _go_on(session, request_id, done, by, left)
+    reassess(session, keyring, plans, request, [each for each in mine if each.closed_at is None])
     return _finish(session, request_id, done)
 
 
@@ -126,14 +136,14 @@ def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request
     """How many rows are still to go or to change. With very many this takes a while, so not in `end`."""
     request = session.get_one(Request, request_id)
     plan = plans.named(request.subject_type)
-    for mine in open_of(session, request_id)[:1]:
-        values = {**values_to_look(session, plan.plan, whose(keyring, mine)), TODAY: plan.today}
+    for mine in open_retentions_of(session, request_id)[:1]:
+        values = {**values_to_look(session, plan.plan, subject_of(keyring, mine)), TODAY: plan.today}
         return sum(Ended(*session.execute(keep.due, values).one()).rows for keep in plan.keeps.values())
     return 0
 
 
 def hand_over(session: Session, request_id: UUID, *, after: timedelta = timedelta()) -> None:
-    """Leave the rest to whoever looks next."""
+    """Let another process go on with the rest, at once or after a while."""
     mine = RetentionEnding.request_id == request_id
     session.execute(update(RetentionEnding).where(mine).values(go_on_at=dbtime.now(session) + after))
 
@@ -148,19 +158,13 @@ def _finish(session: Session, request_id: UUID, done: tuple[Done, ...] = ()) -> 
     return Part(done)
 
 
-def _go_on(
-    session: Session,
-    request_id: UUID,
-    done: tuple[Done, ...],
-    actor: str,
-    note: NoteRef | None,
-    left: int,
-) -> Part:
-    """Write down that there is more to do, on whose word, and that somebody is at it just now."""
+def _go_on(session: Session, request_id: UUID, done: tuple[Done, ...], by: Instruction, left: int) -> Part:
+    """Record that there is more to do, who began it, and that somebody is working on it now."""
     ending = session.get(RetentionEnding, request_id)
     if ending is None:
-        ending = RetentionEnding(request_id=request_id, actor=actor, rows=0, of=0)
-        ending.note_id, ending.note_hmac = (note.note_id, note.note_hmac) if note else (None, None)
+        ending = RetentionEnding(request_id=request_id, actor=by.actor, rows=0, of=0)
+        if by.note:
+            ending.note_id, ending.note_hmac = by.note.note_id, by.note.note_hmac
         session.add(ending)
     if left:
         ending.of = ending.rows + left
@@ -177,8 +181,8 @@ def _locked(session: Session, retentions: Sequence[Retention]) -> list[Retention
 
 
 @dataclass(slots=True)
-class _Hand:
-    """One transaction: what the statements are told, and how many rows it may still change."""
+class _Batch:
+    """One transaction: the values of its statements, and how many rows it may still change."""
 
     session: Session
     values: dict[str, Any]
@@ -199,7 +203,7 @@ class _Hand:
             if not Ended(*self.session.execute(keep.due, self.values).one()).rows:
                 break
             if not gone + altered:
-                raise Conflict(f"The database kept rows that it was told to change: {keep.table}.")
+                raise Conflict(f"The database kept rows that it should have changed: {keep.table}.")
             self.left -= self.most // _ROUNDS
         return Done(keep.table, deleted, changed)
 
@@ -207,8 +211,8 @@ class _Hand:
         if statement is None or self.left <= 0:
             return 0
         try:
-            told = self.values | limited_to(self.left)
-            rows = int(self.session.connection().execute(statement, told).rowcount)
+            values = self.values | limited_to(self.left)
+            rows = int(self.session.connection().execute(statement, values).rowcount)
         except DBAPIError as error:
             refused = refusal("erase", keep.table, error)
             if refused is None:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from effaced.core.crypto import Keyring
 from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.datamap.plan.retention import Ended, RetentionPlan
-from effaced.requests.retention import Look, Standing, look
+from effaced.requests.retention import Assessment, RetentionState, assess
 from effaced.requests.tables import Request, Retention, RetentionEnding
 from effaced.retention.run import is_due
 
@@ -35,7 +35,7 @@ class RetentionLine:
     undated: int
     first_due: date | None
     error: str | None
-    standing: Standing | None = None
+    standing: RetentionState | None = None
     ended: Ended | None = None
     erasing: tuple[int, int] | None = None
 
@@ -75,7 +75,7 @@ def list_due(
         query = query.where(Retention.request_id.in_(only))
     rows = session.execute(query.order_by(*order).limit(limit + 1)).all()
     lines = [
-        _line(plan, each, ref, look(session, keyring, plan, each, people), ending)
+        _line(plan, each, ref, assess(session, keyring, plan, each, people), ending)
         for each, ref, people, ending in rows[:limit]
     ]
     # The one beyond the page is not looked at.
@@ -119,7 +119,7 @@ def _line(
     plan: RetentionPlan,
     retention: Retention,
     ref: str,
-    now: Look | None = None,
+    now: Assessment | None = None,
     ending: RetentionEnding | None = None,
 ) -> RetentionLine:
     rule = (plan.data_map.whole or plan.data_map).tables.get(retention.table_name)

@@ -19,10 +19,10 @@ from effaced.core.crypto import Keyring
 from effaced.core.db import Database
 from effaced.core.errors import EffacedError, Refused
 from effaced.core.log import get_logger
-from effaced.datamap.plan.retention import RetentionPlan
-from effaced.requests.retention import look_again, open_of
+from effaced.datamap.plan.retention import RetentionPlan, current_retention
+from effaced.requests.retention import open_retentions_of, reassess
 from effaced.requests.tables import Request, Retention, RetentionEnding
-from effaced.retention.end import Done, count_left, end, give_up, hand_over
+from effaced.retention.end import Done, Instruction, count_left, end, give_up, hand_over
 
 _log = get_logger(__name__)
 BATCH_ROWS = 20_000
@@ -52,9 +52,12 @@ class Result:
         return sum(each.rows for each in self.done)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ender:
-    """Ends retentions by the plan in force, no transaction changing more rows than `batch_rows`."""
+    """Ends retentions by the plan in force, no transaction changing more rows than `batch_rows`.
+
+    The plan is made anew when the schema has changed.
+    """
 
     database: Database
     keyring: Keyring
@@ -126,14 +129,14 @@ class Ender:
         while True:
             in_time = _in_time(until)
             with self.database.begin() as session:
+                self.plan = current_retention(session, self.plan)
                 part = end(
                     session,
                     self.keyring,
                     self.plan,
                     order.request_id,
+                    by=Instruction(order.actor, order.write_note(session, self.keyring)),
                     at_most=self.batch_rows if in_time else 0,
-                    actor=order.actor,
-                    note=order.write_note(session, self.keyring),
                     left=left,
                 )
                 if not part.finished and not in_time:
@@ -206,7 +209,7 @@ def count_due_requests(session: Session, plan: RetentionPlan) -> int:
 
 
 def refresh(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
-    """Look again at what the map or the data may have changed, a lot at a time; at how many requests."""
+    """Reassess what the map or the data may have changed, some at a time; how many requests."""
     with database.read() as session:
         query = select(Retention.request_id, Retention.looked_at).where(
             Retention.closed_at.is_(None), _stale(plan)
@@ -219,13 +222,13 @@ def refresh(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
             with database.begin() as session:
                 request = session.get_one(Request, request_id)
                 # Those that somebody is just ending are theirs to bring up to date.
-                free = open_of(session, request_id, skip_locked=True)
-                look_again(session, keyring, plan, request, free)
+                free = open_retentions_of(session, request_id, skip_locked=True)
+                reassess(session, keyring, plan, request, free)
             seen += 1
         except Exception as error:
             _log.error("retention_look_failed", request=str(request_id), error=type(error).__name__)
             with database.begin() as session:
-                _touch(open_of(session, request_id))
+                _touch(open_retentions_of(session, request_id))
     return seen
 
 
@@ -241,7 +244,11 @@ def _stale(plan: RetentionPlan) -> ColumnElement[bool]:
 
 def _failed(session: Session, plan: RetentionPlan, request_id: UUID, error: Exception) -> None:
     name = type(error).__name__
-    due = [each for each in open_of(session, request_id) if each.first_due and each.first_due <= plan.today]
+    due = [
+        each
+        for each in open_retentions_of(session, request_id)
+        if each.first_due and each.first_due <= plan.today
+    ]
     _touch(due)
     # Told once, not at every try.
     if any(each.error != name for each in due):

@@ -14,16 +14,18 @@ from requests_cast import MAP, Office
 from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
+from effaced.audit.events import RequestCancelled
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.core.crypto import Keyring, new_key
 from effaced.model import OutboxStatus, RequestKind, RequestStatus, new_id
 from effaced.notify.tables import Message
 from effaced.requests.approve import approve_and_execute
+from effaced.requests.close import close_unexecuted
 from effaced.requests.complete import complete_operations
-from effaced.requests.duplicates import release_duplicates
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
+from effaced.requests.status import RequestEvent
 from effaced.requests.subject import open_subject
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import ResolverRegistry
@@ -51,11 +53,11 @@ def abandon(office: Office) -> None:
 
 
 def cancel(office: Office, request_id: UUID) -> None:
-    """What a verb that cancels a request does today: close it, and release its duplicates."""
     with office.db.begin() as session:
         request = session.get_one(Request, request_id)
-        request.status, request.closed_at = RequestStatus.CANCELLED, clock.now()
-        release_duplicates(session, request)
+        by = f"officer:{office.olga.id}"
+        event = RequestCancelled()
+        close_unexecuted(session, request, RequestEvent.CANCELLED, event, resolution="cancelled", actor=by)
 
 
 class TestBeforeExecution:
@@ -98,7 +100,7 @@ class TestBeforeExecution:
         first = office.receive().request
         with office.db.begin() as session:
             refused = session.get_one(Request, first.id)
-            refused.status, refused.closed_at = RequestStatus.DENIED, clock.now()
+            refused.status, refused.closed_at = RequestStatus.REFUSED, clock.now()
         assert office.receive().duplicate is False
 
     def test_a_duplicate_is_recognised_after_a_key_rotation(self, office: Office) -> None:
@@ -274,10 +276,12 @@ def test_a_correction_is_never_a_duplicate(office: Office) -> None:
                 session,
                 office.keyring,
                 office.plan,
-                kind=RequestKind.RECTIFICATION,
-                subject_id="1",
-                corrections=[Correction("email", value)],
-                api_key=office.key(),
+                IntakeRequest(
+                    RequestKind.RECTIFICATION,
+                    "1",
+                    corrections=[Correction("email", value)],
+                    api_key=office.key(),
+                ),
             )
         assert (taken.duplicate, taken.request.duplicate_of) == (False, None)
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import QueuePool
 
+from effaced.audit.sink import DatabaseAuditSink
+from effaced.breakers.advice.tuner import change_policy
+from effaced.breakers.listeners import BreakerListener
+from effaced.breakers.model import BreakerRole
+from effaced.breakers.policy_file import load_policies
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
-from effaced.core.errors import ConfigurationError, ResolverError
+from effaced.core.errors import ConfigurationError, Refused, ResolverError
 from effaced.embed import Effaced, Taken
-from effaced.model import OutboxStatus, RequestStatus
+from effaced.model import OutboxStatus, PolicyKind, RequestStatus
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
 MAP = """
@@ -79,6 +86,103 @@ def test_the_first_call_needs_no_second_connection(
     assert taken.status is RequestStatus.RUNNING
 
 
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda privacy, session: privacy.erase(session, 1),
+        lambda privacy, session: privacy.rectify(session, 1, {"city": "Gera"}),
+    ],
+    ids=["erase", "rectify"],
+)
+def test_a_person_can_be_named_by_a_number(
+    db: Database, map_path: Path, take: Callable[[Effaced, Session], Taken]
+) -> None:
+    privacy = embedded(db.sessions, map_path)
+    with db.sessions.begin() as session:
+        assert take(privacy, session).status is RequestStatus.RUNNING
+
+
+def test_a_person_can_be_named_by_a_uuid(db: Database, tmp_path: Path) -> None:
+    person = UUID("0198b7e2-7c5a-7a1e-9d0c-2f6a3c1e4b5d")
+    with db.begin() as session:
+        session.execute(text("CREATE TABLE customers (id varchar(36) PRIMARY KEY, crm_id text, city text)"))
+        session.execute(text(f"INSERT INTO customers VALUES ('{person}', 'c1', 'Ulm')"))
+    (path := tmp_path / "datamap.yaml").write_text(MAP)
+    privacy = embedded(db.sessions, path)
+    with db.sessions.begin() as session:
+        assert privacy.erase(session, person).status is RequestStatus.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda privacy, session: privacy.erase(session, 1.5),
+            "erase: subject_id must be a str, an int or a",
+        ),
+        (
+            lambda privacy, session: privacy.erase(session, True),
+            "erase: subject_id must be a str, an int or a",
+        ),
+        (lambda privacy, session: privacy.erase(session, None), "erase: subject_id .*, not None"),
+        (lambda privacy, session: privacy.erase(None, "1"), "erase: session must be a Session, not None"),
+        (
+            lambda privacy, session: privacy.erase(session, "1", subject_type=1),
+            "subject_type must be a str or",
+        ),
+        (lambda privacy, session: privacy.erase(session, "1", reason=b"x"), "reason must be a str or None"),
+        (lambda privacy, session: privacy.rectify(session, "1", "city"), "corrections must be a Mapping"),
+        (
+            lambda privacy, session: privacy.rectify(session, "1", {1: "x"}),
+            "a key of .*corrections must be a",
+        ),
+        (lambda privacy, session: privacy.rectify(session, "1", {"city": []}), r"corrections\['city'\] must"),
+        (lambda privacy, session: privacy.look_up(session, "x"), "look_up: request_id must be a UUID"),
+        (lambda privacy, session: privacy.runner(max_attempts="8"), "runner: max_attempts must be an int"),
+        (lambda privacy, session: privacy.runner(backoff=30), "runner: backoff must be a BackoffPolicy"),
+        (
+            lambda privacy, session: privacy.runner(on_abandoned=print),
+            "on_abandoned must be an AbandonedHook",
+        ),
+        (lambda privacy, session: privacy.outbox.enqueue(session, None), "entries must be an Iterable"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_by_name(
+    db: Database, map_path: Path, call: Callable[[Effaced, Session], object], said: str
+) -> None:
+    privacy = embedded(db.sessions, map_path)
+    with db.sessions.begin() as session, pytest.raises(TypeError, match=said):
+        call(privacy, session)
+
+
+@pytest.mark.parametrize("subject_id", ["1\x00", 10**40, -1, ""])
+def test_an_id_that_nobody_can_have_is_refused_like_an_unknown_one(
+    db: Database, map_path: Path, subject_id: str | int
+) -> None:
+    privacy = embedded(db.sessions, map_path)
+    with db.sessions.begin() as session, pytest.raises(Refused, match="not known"):
+        privacy.erase(session, subject_id)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"sessions": None}, "Effaced: sessions must be a sessionmaker, not None"),
+        ({"keys": 1}, "keys must be a str"),
+        ({"datamap": None}, "datamap must be a str or a Path"),
+        ({"resolvers": []}, "resolvers must be a ResolverRegistry, a str or a Path"),
+        ({"audit_sink": print}, "audit_sink must be an AuditSink or None"),
+        ({"audit_sink": DatabaseAuditSink}, "audit_sink must be an AuditSink or None"),
+    ],
+)
+def test_an_instance_is_not_made_of_arguments_of_another_type(
+    db: Database, map_path: Path, wrong: dict[str, Any], said: str
+) -> None:
+    right = {"keys": new_key(), "datamap": map_path, "resolvers": ResolverRegistry()}
+    with pytest.raises(TypeError, match=said):
+        Effaced(**{"sessions": db.sessions} | right | wrong)
+
+
 @TAKE
 def test_the_first_call_works_while_the_caller_holds_the_write_lock(
     db: Database, map_path: Path, take: Callable[[Effaced, Session], Taken]
@@ -130,3 +234,38 @@ def test_a_resolver_whose_reference_the_map_does_not_have_is_refused(
 def test_two_resolvers_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="'crm'"):
         ResolverRegistry((Registered("crm", "a", Refusing()), Registered("crm", "b", Refusing())))
+
+
+class Calls(BreakerListener):
+    def __init__(self) -> None:
+        self.admitted: list[str] = []
+
+    def before_call(self, service_name: str, role: BreakerRole, calls: int) -> None:
+        self.admitted.append(service_name)
+
+
+def test_a_runner_obeys_breakers_yaml_what_was_changed_at_run_time_and_listeners(
+    db: Database, map_path: Path, tmp_path: Path
+) -> None:
+    (file := tmp_path / "breakers.yaml").write_text("version: 1\nresolvers:\n  crm: {fail_max: 4}\n")
+    listener = Calls()
+    registry = ResolverRegistry((Registered("crm", "crm_contact", Refusing()),))
+    privacy = Effaced(
+        db.sessions,
+        keys=new_key(),
+        datamap=map_path,
+        resolvers=registry,
+        breakers=file,
+        breaker_listeners=[listener],
+    )
+    assert privacy.breakers.policy("resolver:crm").fail_max == 4
+    with db.begin() as session:
+        change_policy(
+            session, load_policies(file), "resolver:crm", PolicyKind.BREAKER, {"fail_max": 2}, actor="cli"
+        )
+    privacy.breakers.refresh_policies()
+    assert privacy.breakers.policy("resolver:crm").fail_max == 2
+    with db.sessions.begin() as session:
+        privacy.erase(session, "1")
+    assert asyncio.run(privacy.runner().run_once()) == 1
+    assert set(listener.admitted) == {"resolver:crm"}

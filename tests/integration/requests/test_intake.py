@@ -12,7 +12,7 @@ from effaced.core import clock
 from effaced.core.errors import Refused
 from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.requests.identifiers import find_requests
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.subject import open_corrections, open_subject
 from effaced.requests.tables import Request
 
@@ -46,9 +46,7 @@ def test_an_unknown_person_is_refused_by_field_and_changes_nothing(office: Offic
 def test_a_rectification_that_corrects_nothing_is_refused(office: Office) -> None:
     """It could never be executed: nobody would know what to write."""
     with pytest.raises(Refused) as caught, office.db.begin() as session:
-        receive(
-            session, office.keyring, office.plan, kind=RequestKind.RECTIFICATION, subject_id="1", api_key=None
-        )
+        receive(session, office.keyring, office.plan, IntakeRequest(RequestKind.RECTIFICATION, "1"))
     assert [problem.where for problem in caught.value.problems] == ["corrections"]
 
 
@@ -58,10 +56,7 @@ def correct(office: Office, *corrections: Correction) -> Request:
             session,
             office.keyring,
             office.plan,
-            kind=RequestKind.RECTIFICATION,
-            subject_id="1",
-            corrections=corrections,
-            api_key=office.key(),
+            IntakeRequest(RequestKind.RECTIFICATION, "1", corrections=corrections, api_key=office.key()),
         ).request
 
 

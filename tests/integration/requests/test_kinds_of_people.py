@@ -11,7 +11,7 @@ from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import plan_erasure
 from effaced.model import RequestKind
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 
 MAP = """
 version: 1
@@ -38,9 +38,11 @@ class TwoKinds(Office):
     def ask(self, subject_type):
         with self.db.begin() as session:
             return receive(
-                session, self.keyring, self.plan, kind=RequestKind.ERASURE, subject_id="1",
-                subject_type=subject_type, api_key=None, approvals=0,
-            )  # fmt: skip
+                session,
+                self.keyring,
+                self.plan,
+                IntakeRequest(RequestKind.ERASURE, "1", subject_type=subject_type, approvals=0),
+            )
 
     def left(self):
         with self.db.read() as session:

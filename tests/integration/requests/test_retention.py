@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from effaced.core.db import Database
 from effaced.core.errors import Refused
-from effaced.requests.retention import Standing
+from effaced.requests.retention import RetentionState
 from effaced.retention.read import count_due, list_due, list_kept
 from effaced.retention.run import refresh
 
@@ -84,7 +84,7 @@ class TestDue:
     def test_it_is_listed_with_what_would_happen_by_the_map_in_force(self, shop):
         shop.erase("2")
         (line,) = due(shop, INVOICE_DUE)
-        assert (line.table, line.standing, line.ended.deleted) == ("invoices", Standing.DUE, 1)
+        assert (line.table, line.standing, line.ended.deleted) == ("invoices", RetentionState.DUE, 1)
         assert line.reasons == (("tax law", "issued_on + 10 years"),)
 
     def test_the_number_and_the_list_agree(self, shop):
@@ -105,8 +105,8 @@ class TestDue:
     @pytest.mark.parametrize(
         ("yaml", "standing"),
         [
-            (MAP[: MAP.index("  lines:")] + "not_personal: [lines]\n", Standing.TABLE_GONE),
-            (MAP.replace(LINES, "&lines delete"), Standing.NOT_RETAINED),
+            (MAP[: MAP.index("  lines:")] + "not_personal: [lines]\n", RetentionState.TABLE_GONE),
+            (MAP.replace(LINES, "&lines delete"), RetentionState.NOT_RETAINED),
         ],
     )
     def test_a_rule_that_has_gone_from_the_map_is_said(self, shop, yaml, standing):
@@ -209,7 +209,7 @@ class TestSafety:
     def test_nothing_goes_when_somebody_lives_under_the_key_again(self, shop):
         shop.erase("2")
         shop.run("UPDATE customers SET name = 'Bob is back' WHERE id = 2")
-        assert due(shop, LAST_DUE)[0].standing is Standing.IN_USE
+        assert due(shop, LAST_DUE)[0].standing is RetentionState.IN_USE
         (result,) = shop.end(LAST_DUE)
         assert "lives under that key again" in (result.error or "")
         assert len(shop.rows("SELECT * FROM invoices WHERE customer_id = 2")) == 1

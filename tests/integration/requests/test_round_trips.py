@@ -13,7 +13,7 @@ from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import plan_erasure
 from effaced.model import RequestKind, RequestStatus
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
@@ -64,13 +64,7 @@ def test_four_tables_one_of_them_retained_and_four_systems_take_at_most_five_and
     def ask(person: str) -> Request:
         with direct.begin() as session:
             return receive(
-                session,
-                keyring,
-                plan,
-                kind=RequestKind.ERASURE,
-                subject_id=person,
-                api_key=None,
-                approvals=0,
+                session, keyring, plan, IntakeRequest(RequestKind.ERASURE, person, approvals=0)
             ).request
 
     first, second = ask("1"), ask("2")

@@ -12,7 +12,7 @@ from requests_cast import MAP, Office
 from effaced.core.errors import Conflict, NotFound
 from effaced.model import Correction, DeadLetterDomain, DeadLetterStatus, RequestKind, RequestStatus, new_id
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request
 from effaced.triage.retry import redrive
 from effaced.triage.subject_changed import cancel_for_changed_subject, confirm_subject
@@ -44,10 +44,12 @@ def correct(office: Office, value: str) -> UUID:
             session,
             office.keyring,
             office.plan,
-            kind=RequestKind.RECTIFICATION,
-            subject_id="1",
-            corrections=[Correction("email", value)],
-            api_key=office.key(0),
+            IntakeRequest(
+                RequestKind.RECTIFICATION,
+                "1",
+                corrections=[Correction("email", value)],
+                api_key=office.key(0),
+            ),
         ).request.id
 
 

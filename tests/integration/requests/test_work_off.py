@@ -7,9 +7,12 @@ from datetime import timedelta
 import pytest
 from requests_cast import Office
 from sqlalchemy import event, select, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
+from effaced.core.db import Database
+from effaced.datamap.compile.batches import batch
 from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import plan_erasure
 from effaced.model import RequestStatus
@@ -102,6 +105,25 @@ def test_no_transaction_changes_more_rows_than_one_batch(big):
     assert sum(changed) == 2 * MANY
 
 
+def test_a_batch_that_meets_another_schema_is_undone_and_tried_again_later(big):
+    batches = 0
+
+    @event.listens_for(big.db.engine, "before_cursor_execute")
+    def migrate(connection, _cursor, statement, *_):
+        nonlocal batches
+        if statement.startswith("DELETE FROM steps"):
+            batches += 1
+            if batches == 2:
+                connection.exec_driver_sql("ALTER TABLE visits ADD COLUMN guest text")
+
+    request = big.receive(approvals=0).request
+    assert big.executor.execute_now(request.id) is False  # what takes long is not waited for
+    assert big.executor.execute_due() == 1
+    assert big.count("SELECT count(*) FROM steps") == MANY + FEW - 100
+    waits = big.request(request.id)
+    assert (waits.status, waits.execute_attempts, big.letters()) == (RequestStatus.APPROVED, 1, [])
+
+
 def test_somebody_with_few_rows_is_erased_in_one_go(big):
     request = big.receive("2", approvals=0).request
     assert big.executor.execute_now(request.id)
@@ -142,3 +164,30 @@ def test_another_process_goes_on_where_one_has_died(big):
     executed = big.told(request.id, "LOCAL_ERASURE_EXECUTED")[0]
     assert {each["table"]: each["rows"] for each in executed["tables"]}["steps"] == MANY
     assert len(big.told(request.id, "LOCAL_ERASURE_BEGUN")) == 1
+
+
+def test_a_process_that_stops_begins_no_other_batch_and_another_continues_at_once(big):
+    request = big.receive(approvals=0).request
+    asked = iter([False, False])  # before the request, and before its first batch
+    big.executor.execute_due(stopping=lambda: next(asked, True))
+    assert big.count("SELECT count(*) FROM steps") == MANY + FEW - 100
+    assert big.request(request.id).status is RequestStatus.APPROVED
+    assert big.executor.execute_due() == 1
+    assert big.request(request.id).status is RequestStatus.RUNNING
+
+
+def test_a_batch_of_a_prepared_statement_finds_its_rows_by_their_place(migrated_postgres_url, tmp_path):
+    """PostgreSQL plans what is prepared for the average person, who has few rows that lie together."""
+    database = Database(migrated_postgres_url)
+    big = BigOffice(database, tmp_path)
+    with database.begin() as session:
+        session.execute(text("CREATE INDEX ON visits (person)"))
+        session.execute(text("INSERT INTO visits SELECT 10000 + n, n / 5 FROM generate_series(50, 9999) n"))
+        session.execute(text("INSERT INTO visits SELECT 20000 + n, 9999 FROM generate_series(1, 20000) n"))
+        session.execute(text("ANALYZE visits"))
+        (step,) = [step for step in big.plan.early if step.name == "visits"]
+        statement = batch(big.plan.schema, step.name, step.where, step.written)
+        compiled = statement.compile(dialect=PGDialect_psycopg(paramstyle="numeric_dollar"))
+        plan = session.connection().exec_driver_sql(f"EXPLAIN (GENERIC_PLAN) {compiled}").scalars().all()
+    database.dispose()
+    assert [line for line in plan if "Scan on visits" in line][-1].strip().startswith("->  Tid Scan"), plan
