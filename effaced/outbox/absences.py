@@ -1,7 +1,7 @@
-"""Systems that all of a sudden know nobody.
+"""Alarms for systems that suddenly report nearly everybody as absent.
 
-"Not there" is a good end of an erasure. But a mistyped path answers so to everybody, and everybody would be
-certified as erased. So when a system that used to erase people says it of nearly all, somebody is told.
+"Not there" is a good end of an erasure. But a mistyped path answers 404 for everybody, and everybody would be
+certified as erased. So an alarm is raised when a system that used to erase people says it of nearly all.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from effaced.retries.tables import attempts
 
 WINDOW = timedelta(hours=1)
 BEFORE = timedelta(days=7)
-# Of fewer answers than this nobody can say what is usual.
-ENOUGH = 20
-SUDDEN, USUAL = 0.8, 0.2
-TOLD_AGAIN_AFTER = timedelta(hours=24)
+# With fewer answers than this a share means nothing.
+MIN_ANSWERS = 20
+SPIKE_FROM, NORMAL_BELOW = 0.8, 0.2
+REPEATED_AFTER = timedelta(hours=24)
 SHOWN = timedelta(days=7)
-# What a system itself can say of an erasure; an attestation is a person's word.
+# What a system itself can answer to an erasure; an attestation is a person's word.
 _ANSWERS = (
     StepOutcome.ERASED, StepOutcome.ALREADY_ABSENT, StepOutcome.EXPIRED,
     StepOutcome.VERIFIED_EXPIRY, StepOutcome.RETAINED,
@@ -43,22 +43,22 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Of how many people a system said that they were not there."""
+    """How many answers of a system were "not there"."""
 
     absent: int
     answers: int
 
     def __bool__(self) -> bool:
-        return self.answers >= ENOUGH
+        return self.answers >= MIN_ANSWERS
 
     @property
-    def of_all(self) -> float:
+    def ratio(self) -> float:
         return self.absent / self.answers
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm that was raised: what the hour showed, and the week before it."""
+    """An alarm: how often the system said so within the hour, and in the week before it."""
 
     resolver: str
     at: datetime
@@ -66,32 +66,32 @@ class Alarm:
     before: Share
 
 
-def ring_for_absences(session: Session) -> list[str]:
-    """Raise the alarm for every system where absences have sprung up; their names. Once a day at most."""
+def report_absence_spikes(session: Session) -> list[str]:
+    """Raise an alarm for every system where absences have spiked, at most once a day each; their names."""
     now = dbtime.now(session)
-    return [name for name in known_resolvers(session) if _spikes(session, name, now)]
+    return [name for name in known_resolvers(session) if _alert_on_spike(session, name, now)]
 
 
-def raised(session: Session, since: timedelta = SHOWN) -> dict[str, Alarm]:
-    """The last alarm of each system within that time, by name."""
+def recent_alarms(session: Session, since: timedelta = SHOWN) -> dict[str, Alarm]:
+    """The last alarm of each system within that time, by its name."""
     events = session.execute(
         select(AuditEvent.at, AuditEvent.payload)
         .where(AuditEvent.type == AbsenceSpiked.type, AuditEvent.at > dbtime.now(session) - since)
         .order_by(AuditEvent.id)
     )
-    return {told["resolver"]: _alarm(at, told) for at, told in events}
+    return {payload["resolver"]: _alarm(at, payload) for at, payload in events}
 
 
-def _spikes(session: Session, resolver: str, now: datetime) -> bool:
-    share = _share(session, _tried(resolver, now - WINDOW))
-    if not share or share.of_all < SUDDEN:
+def _alert_on_spike(session: Session, resolver: str, now: datetime) -> bool:
+    share = _share(session, _recent_answers(resolver, now - WINDOW))
+    if not share or share.ratio < SPIKE_FROM:
         return False
-    # A look at every entry of the system: only where the hour was strange, which is seldom.
-    before = _share(session, _ended(resolver, now - WINDOW - BEFORE, now - WINDOW))
-    if before and before.of_all >= USUAL:
+    # This reads every entry of the system, so only after an unusual hour, which is rare.
+    before = _share(session, _earlier_answers(resolver, now - WINDOW - BEFORE, now - WINDOW))
+    if before and before.ratio >= NORMAL_BELOW:
         return False
-    lock(session, resolver)  # of several schedulers one tells
-    if resolver in raised(session, TOLD_AGAIN_AFTER):
+    lock(session, resolver)  # only one of several schedulers raises it
+    if resolver in recent_alarms(session, REPEATED_AFTER):
         return False
     spiked = AbsenceSpiked(
         resolver=resolver,
@@ -101,8 +101,8 @@ def _spikes(session: Session, resolver: str, now: datetime) -> bool:
         answers_before=before.answers,
     )
     append_one(session, spiked)
-    told = notices.AbsenceSpiked(resolver=resolver, absent=share.absent, answers=share.answers)
-    announce(session, [told])
+    notice = notices.AbsenceSpiked(resolver=resolver, absent=share.absent, answers=share.answers)
+    announce(session, [notice])
     _log.error("absence_spiked", resolver=resolver, absent=share.absent, answers=share.answers)
     return True
 
@@ -112,8 +112,8 @@ def _share(session: Session, query: Select[Any]) -> Share:
     return Share(counts.get(StepOutcome.ALREADY_ABSENT, 0), sum(counts.values()))
 
 
-def _tried(resolver: str, since: datetime) -> Select[Any]:
-    """By the tries, which are indexed by time and kept for a day; the outbox is not."""
+def _recent_answers(resolver: str, since: datetime) -> Select[Any]:
+    """Found by the attempts, which are indexed by time and kept for a day; the outbox is not."""
     made = and_(
         attempts.c.resolver == resolver,
         attempts.c.at >= since,
@@ -121,11 +121,11 @@ def _tried(resolver: str, since: datetime) -> Select[Any]:
         attempts.c.operation == OutboxOperation.ERASE,
     )
     ended = attempts.join(outbox, outbox.c.entry_id == attempts.c.entry_id)
-    return _counted(made).select_from(ended)
+    return _count_outcomes(made).select_from(ended)
 
 
-def _ended(resolver: str, since: datetime, until: datetime) -> Select[Any]:
-    return _counted(
+def _earlier_answers(resolver: str, since: datetime, until: datetime) -> Select[Any]:
+    return _count_outcomes(
         and_(
             outbox.c.resolver == resolver,
             outbox.c.operation == OutboxOperation.ERASE,
@@ -136,10 +136,11 @@ def _ended(resolver: str, since: datetime, until: datetime) -> Select[Any]:
     )
 
 
-def _counted(which: ColumnElement[bool]) -> Select[Any]:
+def _count_outcomes(which: ColumnElement[bool]) -> Select[Any]:
     return select(outbox.c.outcome, func.count()).where(which, outbox.c.outcome.in_(_ANSWERS))
 
 
-def _alarm(at: datetime, told: dict[str, Any]) -> Alarm:
-    now, before = Share(told["absent"], told["answers"]), Share(told["absent_before"], told["answers_before"])
-    return Alarm(told["resolver"], at, now, before)
+def _alarm(at: datetime, payload: dict[str, Any]) -> Alarm:
+    now = Share(payload["absent"], payload["answers"])
+    before = Share(payload["absent_before"], payload["answers_before"])
+    return Alarm(payload["resolver"], at, now, before)

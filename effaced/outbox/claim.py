@@ -1,7 +1,7 @@
-"""Taking due entries for execution, under a lease and a token.
+"""Claiming due entries, under a lease and a token.
 
 A claim is an attempt. It sets the gate to the end of the lease and takes the next token; only whoever
-holds that token can settle the entry. On PostgreSQL rows that another runner is about to take are
+holds that token can settle the entry. On PostgreSQL rows that another runner has locked are
 skipped, not waited for; on SQLite writers are serial anyway. Leases are written and compared by the
 database's clock: see dbtime.
 """
@@ -70,8 +70,8 @@ def claim(session: Session, resolver: str | Collection[str], *, limit: int, leas
 def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[Entry]:
     """Claim one entry whose runner died, to be run with no other beside it.
 
-    If it was claimed with others before, nobody knows whose call was the end of that runner: the attempt
-    is returned. If it was alone, the crash is its own and counts.
+    If it was claimed with others before, nobody knows whose call killed the runner, so the attempt is
+    given back. If it was alone, the crash is its own and counts.
     """
     taken = run(session, _CLAIM_CRASHED, {"whose": resolver, **from_now(session, until=lease)}).rows
     return [as_entry(row) for row in taken]
@@ -80,10 +80,10 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
 def claim_trial(
     session: Session, resolver: str, operation: OutboxOperation, *, limit: int, lease: timedelta
 ) -> list[Entry]:
-    """Claim entries to see whether a system is back: those that have waited longest for a try, first.
+    """Claim entries to find out whether a system has recovered: those that have waited longest, first.
 
-    One that has just been tried in vain has a gate to come and makes way for others: if it alone were to
-    blame, the system would never be found well.
+    One that has just failed is gated and makes way for others: if that entry alone is at fault, the system
+    would never be found healthy.
     """
     mine = outbox.c.resolver == resolver, outbox.c.operation == operation
     due = select(outbox.c.entry_id)
@@ -101,7 +101,7 @@ def claim_trial(
 def claim_crashed_trial(
     session: Session, resolver: str, operation: OutboxOperation, *, lease: timedelta
 ) -> list[Entry]:
-    """The same for one whose runner died, like `claim_crashed`: to be run with no other beside it."""
+    """`claim_trial` for an entry whose runner died: as with `claim_crashed`, to be run by itself."""
     mine = _CRASHED.where(outbox.c.operation == operation).order_by(outbox.c.gate, outbox.c.entry_id)
     taking = _take(_first(mine, 1), alone=True)
     values = {"whose": resolver, **from_now(session, until=lease)}
@@ -110,15 +110,14 @@ def claim_crashed_trial(
 
 def has_crashed(session: Session, resolver: str, operation: OutboxOperation | None = None) -> bool:
     """Whether a lease of this resolver has run out."""
-    overdue = _CRASHED if operation is None else _CRASHED.where(outbox.c.operation == operation)
-    values = {"whose": resolver, **from_now(session)}
-    return session.execute(overdue.limit(1), values).first() is not None
+    values = {"whose": resolver, "operation": operation, **from_now(session)}
+    return bool(run(session, _OVERDUE if operation is None else _OVERDUE_OF, values).rows)
 
 
 def keep_returned(session: Session, entries: Collection[Entry], *, lease: timedelta) -> None:
-    """Renew the leases of calls that have returned, and note that they have.
+    """Renew the leases of calls that have returned, and record that they have.
 
-    A lease of such a call that runs out is not a crash, whatever becomes of the process.
+    When such a lease runs out it is not counted as a crash, even if the process dies.
     """
     values = from_now(session, until=lease)
     for entry in entries:
@@ -131,7 +130,7 @@ def keep_returned(session: Session, entries: Collection[Entry], *, lease: timede
 
 
 def release(session: Session, entries: Collection[Entry]) -> None:
-    """Give entries back that were claimed but never called, with their attempt."""
+    """Release entries that were claimed but never called; the attempt is not counted."""
     for entry in entries:
         session.execute(
             update(outbox)
@@ -183,7 +182,7 @@ def has_crashed_read_back(session: Session, resolver: str) -> bool:
 
 
 def release_read_back(session: Session, entry: Entry, *, wait: timedelta) -> None:
-    """Give a read-back back that has ended without anybody knowing what it saw."""
+    """Release a read-back whose result is not known."""
     session.execute(
         update(outbox)
         .where(outbox.c.entry_id == entry.entry_id, outbox.c.verifying, outbox.c.token == entry.token)
@@ -225,14 +224,17 @@ def _due(mine: ColumnElement[bool]) -> ColumnElement[bool]:
     )
 
 
-def _take(which: ColumnElement[bool], *, alone: bool) -> ReturningUpdate[*tuple[Any, ...]]:
+def _take(
+    which: ColumnElement[bool], *, alone: bool, resolver: ColumnElement[str] = outbox.c.resolver
+) -> ReturningUpdate[*tuple[Any, ...]]:
+    # With one `resolver` for all rows, whether it is paused is looked up once and not for each of them.
     # Only who died alone died of its own call. One that had returned did not die at all.
     died_alone = LEASED & outbox.c.claimed_alone.is_(True) & outbox.c.returned_at.is_(None)
     own_crash = case((died_alone, 1), else_=0)
     given_back = case((LEASED & ~died_alone, 1), else_=0)
     return (
         update(outbox)
-        .where(which, unpaused(outbox.c.resolver))
+        .where(which, unpaused(resolver))
         .values(
             status=IN_FLIGHT,
             attempts=outbox.c.attempts + 1 - given_back,
@@ -250,8 +252,14 @@ def _take(which: ColumnElement[bool], *, alone: bool) -> ReturningUpdate[*tuple[
 
 # Built once: putting such a statement together takes longer than the database takes to run it.
 _UNTIL = moment("until")
-_MINE = outbox.c.resolver == bindparam("whose", type_=String())
+_WHOSE = bindparam("whose", type_=String())
+_MINE = outbox.c.resolver == _WHOSE
 _ANY = outbox.c.resolver.in_(bindparam("whose", type_=String(), expanding=True))
 _CRASHED = select(outbox.c.entry_id).where(_MINE, LEASED, outbox.c.gate <= NOW)
-_CLAIM, _CLAIM_ANY = _take(_due(_MINE), alone=False), _take(_due(_ANY), alone=False)
-_CLAIM_CRASHED = _take(_first(_CRASHED.order_by(outbox.c.gate, outbox.c.entry_id), 1), alone=True)
+_OVERDUE = _CRASHED.limit(literal_column("1"))
+_OVERDUE_OF = _OVERDUE.where(outbox.c.operation == bindparam("operation", type_=outbox.c.operation.type))
+_CLAIM = _take(_due(_MINE), alone=False, resolver=_WHOSE)
+_CLAIM_ANY = _take(_due(_ANY), alone=False)
+_CLAIM_CRASHED = _take(
+    _first(_CRASHED.order_by(outbox.c.gate, outbox.c.entry_id), 1), alone=True, resolver=_WHOSE
+)

@@ -1,4 +1,4 @@
-"""Counting what a request still waits for: calls that have not succeeded, and read-backs not confirmed."""
+"""The counters of an operation: calls that have not succeeded, and read-backs that are not confirmed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ def count_down(
 ) -> Progress:
     """Count `done` calls as succeeded, and `unverified` more read-backs (fewer, if negative) as unconfirmed.
 
-    The counters are locked until the transaction ends, so of several finishers exactly one closes an
-    operation. Entries are locked before this, requests and dead letters after it: the order that everybody
-    keeps.
+    The counters stay locked until the transaction ends, so exactly one of several transactions closes an
+    operation. The order of locks everywhere is entries, counters, requests, dead letters.
     """
     more = unverified or Counter()
     keys = list(dict.fromkeys([*done, *more]))

@@ -1,18 +1,18 @@
-"""Which resolvers have something to do, and how many entries stand where."""
+"""Which resolvers have due entries, and how many entries have which status."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, literal_column, select
+from sqlalchemy import ColumnElement, Table, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from effaced.core import dbtime
 from effaced.model import OutboxStatus
 from effaced.outbox.claim import FRESH, GATED, LEASED
 from effaced.outbox.flow import not_paused
-from effaced.outbox.tables import OutboxRow
+from effaced.outbox.tables import OutboxRow, outbox
 
 _LOOKED_AT = 100
 _UNVERIFIED = OutboxRow.verify_due_at.is_not(None)
@@ -40,16 +40,16 @@ def due_resolvers(session: Session) -> set[str]:
     return not_paused(session, found) if found else found
 
 
-def status_counts(session: Session) -> dict[OutboxStatus, int]:
-    """How many entries stand where; every status is there, with zero if need be."""
-    counted = session.execute(select(OutboxRow.status, func.count()).group_by(OutboxRow.status))
-    return dict.fromkeys(OutboxStatus, 0) | {row[0]: row[1] for row in counted}
+def status_counts(session: Session, entries: Table = outbox) -> dict[OutboxStatus, int]:
+    """How many entries have which status; every status is there, with zero if need be."""
+    counted = session.execute(select(entries.c.status, func.count()).group_by(entries.c.status))
+    return dict.fromkeys(OutboxStatus, 0) | {OutboxStatus(status): number for status, number in counted}
 
 
 def counts_by_resolver(
     session: Session, statuses: Collection[OutboxStatus]
 ) -> dict[tuple[str, OutboxStatus], int]:
-    """How many entries of each resolver stand where. Not for those that succeeded: they are too many."""
+    """How many entries of each resolver have which status. Not for `succeeded`: too many."""
     # As literals: a generic plan could not know that hardly any row is in one of them.
     chosen = OutboxRow.status.in_(
         [literal_column(f"'{status}'", OutboxRow.status.type) for status in statuses]

@@ -1,4 +1,4 @@
-"""Recording external calls in the transaction that makes them necessary."""
+"""Recording external calls in the transaction of the change that makes them necessary."""
 
 from __future__ import annotations
 
@@ -13,11 +13,23 @@ from sqlalchemy.orm import Session
 
 from effaced.core import dbtime
 from effaced.core.crypto import Keyring
+from effaced.core.names import LONGEST_KIND, name_problem, refuse, resolver_name_problem
 from effaced.core.sql import insert_rows
 from effaced.doorbell import ring_after_commit
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
 from effaced.outbox.entry import seal_corrections
 from effaced.outbox.tables import OutboxRow, operations
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What became of a call before it was enqueued here, and from when on it may be made."""
+
+    enqueued_at: datetime
+    attempts: int = 0
+    not_before: datetime | None = None
+    last_attempt_at: datetime | None = None
+    last_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,11 @@ class Call:
     corrections: tuple[Correction, ...] = ()
     after: Collection[str] = ()
     entry_id: UUID = field(default_factory=new_id)
+    history: History | None = None
+
+    def __post_init__(self) -> None:
+        refuse(resolver_name_problem(self.resolver))
+        refuse(name_problem("A reference's kind", self.ref.kind, LONGEST_KIND))
 
 
 def enqueue(
@@ -44,10 +61,10 @@ def enqueue(
     operation: OutboxOperation = OutboxOperation.ERASE,
     not_before: Mapping[str, datetime] | None = None,
 ) -> list[UUID]:
-    """Record the calls and the counter that tells when all of them are done.
+    """Record the calls, and the counter that says when all of them are done.
 
-    They exist exactly when the caller's transaction commits; the workers are rung then. `not_before` says
-    of a resolver that its call has to wait, since one that it replaces may still be on its way.
+    They exist exactly when the caller's transaction commits, and the workers are notified then. `not_before`
+    says for a resolver until when its call has to wait, since the one it replaces may still be under way.
     """
     names = {call.resolver for call in calls}
     waited_for = {name for call in calls for name in call.after if name in names}
@@ -68,6 +85,9 @@ def enqueue(
         }
         for call in calls
     ]
+    if any(call.history for call in calls):
+        for row, call in zip(rows, calls, strict=True):
+            row |= _past(call.history or History(now), row["gate"], now)
     session.execute(
         insert(operations),
         {
@@ -82,6 +102,20 @@ def enqueue(
         insert_rows(session, OutboxRow, rows)
         ring_after_commit(session, names)
     return [row["entry_id"] for row in rows]
+
+
+def _past(history: History, gate: datetime | None, now: datetime) -> dict[str, Any]:
+    later = max((each for each in (gate, history.not_before) if each is not None), default=None)
+    return {
+        # By another machine's clock, which may be ahead. The time to end begins here, so `aging_since` stays.
+        "enqueued_at": min(history.enqueued_at, now),
+        "attempts": history.attempts,
+        "gate": later,
+        # A date that somebody has named, not a wait that keeps its length when the clock is set back.
+        "waiting_since": now if later is not None and later == gate else None,
+        "last_attempt_at": history.last_attempt_at,
+        "last_error": history.last_error,
+    }
 
 
 def _row(keyring: Keyring, call: Call) -> dict[str, Any]:

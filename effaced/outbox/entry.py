@@ -1,12 +1,11 @@
-"""The outbox entry as the rest of the code sees it."""
+"""An outbox entry as a value, and sealing the corrections in it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from effaced.core.crypto import Keyring
@@ -22,9 +21,8 @@ from effaced.model import (
 from effaced.outbox.tables import outbox
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One external call, frozen as it was when read."""
+class Entry(NamedTuple):
+    """One external call, frozen as it was when read. A named tuple: a drain makes thousands a second."""
 
     entry_id: UUID
     request_id: UUID
@@ -32,7 +30,7 @@ class Entry:
     resolver: str
     subject: SubjectKey
     ref_kind: str
-    ref_sealed: bytes | None = field(repr=False)
+    ref_sealed: bytes | None
     status: OutboxStatus
     attempts: int
     token: int
@@ -43,11 +41,14 @@ class Entry:
     last_attempt_at: datetime | None
     last_error: str | None
     times_parked: int
-    corrections_sealed: bytes | None = field(default=None, repr=False)
+    corrections_sealed: bytes | None = None
     fields: Sequence[str] | None = None
     unblocks: bool = False
     idle_since: datetime | None = None
     outcome: StepOutcome | None = None
+
+    def __repr__(self) -> str:
+        return f"Entry({self.entry_id}, {self.resolver}, {self.status}, token={self.token})"
 
     def open_ref(self, keyring: Keyring) -> SubjectRef:
         """The reference to call the other system with."""
@@ -57,14 +58,14 @@ class Entry:
         return SubjectRef(self.ref_kind, value.decode())
 
     def open_corrections(self, keyring: Keyring) -> tuple[Correction, ...]:
-        """The corrected values, which are there until the entry has ended."""
+        """The corrected values, which are kept until the entry has ended."""
         if self.corrections_sealed is None:
             raise Unavailable("The entry's corrections are gone: they were removed when it ended.")
         return unseal_corrections(keyring, self.corrections_sealed, context=self.entry_id)
 
 
 def seal_corrections(keyring: Keyring, corrections: Sequence[Correction], *, context: UUID) -> bytes:
-    """The values as they are kept: only with `context` (the id of what they belong to) they open again."""
+    """Encrypt the values; they can only be opened with the same `context`, the id of what they belong to."""
     content = json.dumps({each.column: each.value for each in corrections}).encode()
     return keyring.seal(content, purpose="corrections", context=str(context))
 

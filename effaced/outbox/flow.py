@@ -1,4 +1,4 @@
-"""How fast and whether a resolver may be driven: pauses and the rate limit, shared by all processes."""
+"""Whether and how fast a resolver may be called: pauses and the rate limit, shared by all processes."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from effaced.model import PolicyScope
 from effaced.notify import notices
 from effaced.notify.write import announce
 from effaced.outbox.tables import Flow, flow
+from effaced.retries.overrides import rate_in_force
 from effaced.retries.tables import policies
 
 ALL = "*"
@@ -62,7 +63,7 @@ def unpaused(resolver: ColumnElement[str]) -> ColumnElement[bool]:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Why nothing of a resolver (or of all, under the name `*`) is claimed, on whose word, until when."""
+    """Why nothing of a resolver (or of all, under the name `*`) is claimed, who decided it, until when."""
 
     resolver: str
     at: datetime
@@ -81,7 +82,7 @@ def pause(
     note: NoteRef | None = None,
     until: datetime | None = None,
 ) -> bool:
-    """Have nothing more claimed; what is in flight is finished. False if it was paused already."""
+    """Stop claiming entries of the resolver; calls in flight finish. False if it was paused already."""
     row = lock(session, resolver)
     now = dbtime.now(session)
     if _holds(row, now):
@@ -129,19 +130,19 @@ def pauses(session: Session) -> dict[str, Pause]:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether a resolver may be driven now, and how fast if somebody has changed that."""
+    """Whether a resolver is paused, and its rate limits if people have changed them."""
 
     paused: bool
     own_rate: float | None = None
     common_rate: float | None = None
 
     def rate(self, configured: float | None) -> float | None:
-        """Calls a second: what was changed for this resolver, else its file's, else what holds for all."""
-        return self.own_rate or configured or self.common_rate
+        """Calls per second, in force now; None without a limit."""
+        return rate_in_force(self.own_rate, configured, self.common_rate)
 
 
 def standing(session: Session, resolver: str) -> Standing:
-    """How things stand with this resolver."""
+    """The resolver's pause and rate limits, in one query."""
     paused = False
     rates: dict[str, float | None] = {}
     values = {"resolver": resolver, **dbtime.from_now(session)}
@@ -154,7 +155,7 @@ def standing(session: Session, resolver: str) -> Standing:
 
 
 def not_paused(session: Session, resolvers: Iterable[str]) -> set[str]:
-    """Those of the resolvers that may be driven."""
+    """Those of the resolvers that are not paused."""
     held = pauses(session)
     return set() if ALL in held else set(resolvers) - set(held)
 
@@ -166,7 +167,7 @@ def _due(session: Session) -> set[str]:
 
 
 class Booking:
-    """The calls of one resolver that its rate limit lets start now; other processes wait for the answer.
+    """The calls of one resolver that its rate limit allows now; the row stays locked meanwhile.
 
     `booked_until` is when the limit would be free again if calls went out evenly. A second's worth may be
     booked ahead, so that calls need not be claimed one by one.
@@ -187,7 +188,7 @@ class Booking:
         self.wait = 0.0 if self.room else self._each - ahead
 
     def take(self, calls: int) -> None:
-        """Book so many of them."""
+        """Count this many calls against the limit."""
         if calls:
             booked = self._from + timedelta(seconds=self._each * calls)
             self._session.execute(
@@ -196,7 +197,7 @@ class Booking:
 
 
 def lock(session: Session, resolver: str) -> Flow:
-    """The resolver's row, made when first needed, locked until the transaction ends."""
+    """The resolver's row, created when first needed, locked until the transaction ends."""
     found = session.get(Flow, resolver, with_for_update=True, populate_existing=True)
     if found is None:
         if is_postgres(session):

@@ -1,4 +1,4 @@
-"""Looking at external calls: those of a request, those that wait at a vendor, those that were read back."""
+"""Reading external calls: those of a request, those parked at a vendor, those that were read back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode, en
 from effaced.model import Evidence, OutboxOperation, OutboxStatus, StepOutcome, Verification, evidence_of
 from effaced.outbox.tables import OutboxRow
 
-# Failures first: what is still there after it was reported gone comes before what nobody has looked at yet.
+# Failures first: data that is still there after a success comes before read-backs that are still due.
 VERIFICATION_ORDER = (
     Verification.STILL_PRESENT, Verification.UNVERIFIABLE, Verification.DUE, Verification.ATTESTED,
     Verification.CONFIRMED,
@@ -56,7 +56,7 @@ class EntryLine:
 
     @property
     def superseded(self) -> bool:
-        """Overtaken by a later request of the same person: nobody has to do anything about it."""
+        """Superseded by a later request of the same person: nothing is left to do."""
         return self.status is OutboxStatus.ABANDONED and self.outcome is StepOutcome.SUPERSEDED
 
     @property
@@ -97,7 +97,7 @@ def find_entry(session: Session, entry_id: UUID) -> EntryLine | None:
 
 
 class WaitsFor(StrEnum):
-    """For whom a parked entry waits."""
+    """Who has to act on a parked entry."""
 
     VENDOR = "vendor"
     PERSON = "person"
@@ -144,7 +144,7 @@ def horizons(session: Session, days: list[date], zone: ZoneInfo, which: ParkedFi
 
 
 def scheduled_resolvers(session: Session) -> list[str]:
-    """Where something is parked."""
+    """The resolvers with parked entries."""
     names = _scheduled(ParkedFilter(), OutboxRow.resolver).distinct().order_by(OutboxRow.resolver)
     return list(session.scalars(names))
 
@@ -164,7 +164,7 @@ class VerificationFilter:
 
 @dataclass(frozen=True, slots=True)
 class ReadBacks:
-    """What looking again has shown at one resolver."""
+    """How many read-backs of one resolver had which result."""
 
     resolver: str
     still_present: int
@@ -175,7 +175,7 @@ class ReadBacks:
 
 
 def read_backs(session: Session) -> list[ReadBacks]:
-    """Outcomes by resolver, those with failures first."""
+    """Results by resolver, those with failures first."""
 
     def tally(outcome: Verification) -> Any:
         return func.sum(case((OutboxRow.verification == outcome, 1), else_=0))

@@ -1,4 +1,4 @@
-"""Giving abandoned entries another full set of attempts, on a person's word."""
+"""Giving abandoned entries another full set of attempts, because a person asked for it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from effaced.audit.append import Record
+from effaced.audit.append import Record, append
 from effaced.audit.events import Requeued
 from effaced.audit.notes import NoteRef, noted
-from effaced.audit.sink import AuditSink, DatabaseAuditSink
 from effaced.core import dbtime
 from effaced.core.errors import ConfigurationError
 from effaced.core.sql import update_rows
@@ -21,8 +20,6 @@ from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.tables import OutboxRow
 
-_TRAIL = DatabaseAuditSink()
-
 
 def requeue(
     session: Session,
@@ -30,15 +27,13 @@ def requeue(
     *,
     actor: str,
     note: NoteRef | None = None,
-    audit: AuditSink = _TRAIL,
     gates: Mapping[UUID, datetime] | None = None,
 ) -> list[Entry]:
-    """Put those of the entries that are abandoned back into the queue, and say so in the trail.
+    """Put those of the entries that are abandoned back into the queue, with an event for each.
 
-    Others are skipped: asking twice is fine. Refuses, before anything changes, when one of them is a
-    rectification: its corrections are gone, so trying again would do nothing and report success.
-    `gates` says of some that they wait a while, and their time begins then: a vendor that has just come back
-    is not to be flooded.
+    Others are skipped, so asking twice does no harm. Refuses, before anything changes, if one of them is a
+    rectification: its corrections are gone, so trying again would do nothing and report success. `gates` are
+    moments before which some may not be called, so that a vendor that has just recovered is not flooded.
     """
     abandoned = [
         as_entry(row)
@@ -54,7 +49,7 @@ def requeue(
             raise ConfigurationError(
                 f"Entry {entry.entry_id} is a rectification whose corrections are gone: send it again."
             )
-    audit.append(
+    append(
         session,
         [
             Record(

@@ -1,7 +1,7 @@
-"""Order between requests of one person: what is overtaken is never carried out late.
+"""Order between requests of one person: a superseded correction is never carried out late.
 
-An erasure overtakes every correction that is still on its way, a newer correction the older ones of the
-same field. Otherwise a late retry could bring back what was erased, or undo what was corrected.
+An erasure supersedes every correction that is not done, a newer correction the older ones of the same field.
+Otherwise a late retry could bring back what was erased, or undo what was corrected.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ ERROR = "Superseded"
 
 @dataclass(slots=True)
 class Superseded:
-    """What was overtaken, and what its successor has to know of it, by resolver.
+    """What was superseded, and what its successor has to know of it, by resolver.
 
-    Calls still on their way have to be waited for, until `not_before`. A correction may have changed the very
-    reference the system knows the person by: `refs` are those that were to be used, and of a resolver in
-    `tried` nobody can say whether the system has changed over. `carried` is left to be corrected.
+    Calls still under way have to be waited for, until `not_before`. A correction may have changed the very
+    reference the system knows the person by: `refs` are those that were to be used, and for a resolver in
+    `tried` it is unknown whether the system has changed over. `carried` is left to be corrected.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -55,11 +55,11 @@ def supersede_corrections(
     fields: Collection[str] | None = None,
     known_as: Mapping[str, str | None] | None = None,
 ) -> Superseded:
-    """Give up this person's corrections that are not through: all of them, or those of `fields`.
+    """Abandon this person's corrections that are not done: all of them, or those of `fields`.
 
-    `subjects` is the person's key under every key of the ring, `by` the request that overtakes. `known_as`
-    has the reference of a resolver that is sure to know the person by it: an older correction under another
-    one can't be made beside the new one, so it is overtaken whole and what it had left is carried. The
+    `subjects` is the person's key under every key of the ring, `by` the superseding request. `known_as`
+    has the reference by which a resolver certainly knows the person: an older correction under another one
+    can't be made beside the new one, so all of it is superseded and what it had left is carried over. The
     caller completes the requests in `completed` and resolves the dead letters of `entries`.
     """
     result = Superseded()
@@ -78,7 +78,7 @@ def supersede_corrections(
                 result.tried.add(entry.resolver)
         if not overtaken:
             continue
-        # One that was not called yet and has a gate waits itself for a call that it has overtaken.
+        # One that was not called yet and has a gate is itself waiting for a call that it superseded.
         if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
             until = max(entry.gate, result.not_before.get(entry.resolver, entry.gate))
             result.not_before[entry.resolver] = until
@@ -91,7 +91,7 @@ def supersede_corrections(
 
 
 def outstanding(subject: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Corrections that were not made, abandoned ones too: an overtaken failure needs nobody any more."""
+    """Corrections that were not made, abandoned ones too: a superseded failure needs no attention."""
     # As literals, or a generic plan could not use the partial index.
     return and_(
         subject,
@@ -138,7 +138,7 @@ def _abandon(session: Session, result: Superseded, by: UUID) -> None:
             for each in result.entries
         ],
     )
-    # The token moves on: whoever is on the way with one of these settles nothing any more.
+    # With a new token, a runner that is calling one of these can't settle it any more.
     session.execute(
         update(outbox)
         .where(outbox.c.entry_id.in_([each.entry_id for each in result.entries]))

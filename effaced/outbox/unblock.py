@@ -1,4 +1,4 @@
-"""Letting those go on that waited for an entry of their request."""
+"""Releasing entries that wait for others of their request."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from effaced.outbox.tables import outbox
 
 
 def waiting(session: Session, request_ids: Sequence[UUID]) -> ColumnElement[bool]:
-    """Entries of these requests that wait for others. Whoever ends an entry locks these with it, by id."""
+    """Entries of these requests that wait for others. They are locked, by id, with the entry that ends."""
     return among(session, outbox.c.request_id, set(request_ids)) & outbox.c.waits_for.is_not(None)
 
 
 def unblock(session: Session, ended: Sequence[Entry]) -> None:
-    """These entries need not be waited for any longer; the caller holds the locks of `waiting`."""
+    """Release what waited for these entries only; the caller holds the locks of `waiting`."""
     if not ended:
         return
     through = {(each.request_id, each.operation, each.resolver) for each in ended}
@@ -32,12 +32,12 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
         ).where(waiting(session, [each.request_id for each in ended]))
     ).all()
     if rows:
-        through -= _not_through(session, through)
+        through -= _with_calls_left(session, through)
     for row in rows:
         left = [name for name in row.waits_for if (row.request_id, row.operation, name) not in through]
         if len(left) == len(row.waits_for):
             continue
-        # The time in which it has to come to an end begins when it may be called.
+        # The time in which it has to end begins when it may be called.
         begins = {} if left else {"aging_since": dbtime.now(session)}
         session.execute(
             update(outbox).where(outbox.c.entry_id == row.entry_id).values(waits_for=left or None, **begins)
@@ -49,8 +49,8 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
 _Step = tuple[UUID, OutboxOperation, str]
 
 
-def _not_through(session: Session, steps: set[_Step]) -> set[_Step]:
-    """Those of them where another call is left: a system may know the person by more than one reference."""
+def _with_calls_left(session: Session, steps: set[_Step]) -> set[_Step]:
+    """Those with another call to make: a system may know the person by more than one reference."""
     rows = session.execute(
         select(outbox.c.request_id, outbox.c.operation, outbox.c.resolver).where(
             among(session, outbox.c.request_id, {request_id for request_id, _, _ in steps}),

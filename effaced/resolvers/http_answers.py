@@ -85,13 +85,21 @@ def horizon(body: bytes, name: str) -> datetime:
         value = json.loads(body)
         for part in name.split("."):
             value = value[part]
-        if len(value) == len("2026-01-31"):
-            return datetime.combine(date.fromisoformat(value) + timedelta(days=1), time(), UTC)
+        if day := _day(value):
+            return datetime.combine(day + timedelta(days=1), time(), UTC)
         moment = datetime.fromisoformat(value)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         pass
     raise ResolverError(f"The answer has no date or time in its field '{name}'.", code="no_horizon")
+
+
+def _day(text: str) -> date | None:
+    """The date, in any form of ISO 8601 (2026-01-31, 20260131, 2026-W05-6), or None if it has a time too."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 async def _read(response: httpx.Response) -> bytes:

@@ -11,10 +11,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from effaced.core.config import Settings
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError, Problem
+from effaced.core.names import resolver_name_problem
 from effaced.core.yaml_blocks import Reading
 from effaced.core.yaml_file import Place, YamlFile, read_yaml
+from effaced.datamap.load.file import load_map
+from effaced.datamap.model.data_map import DataMap
 from effaced.resolvers.kinds import PATHS, find_kind
 from effaced.resolvers.protocols import Limits, Resolver, RetentionOnlyResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry, ref_problem
@@ -34,6 +38,19 @@ def load_registry(
     Without the keyring a database whose map has keyed hashes can be listed, but not erased in.
     """
     return _Reading(read_yaml(Path(path)), environ, refs, keyring).registry()
+
+
+def load_resolvers(settings: Settings, data_map: DataMap | None = None) -> ResolverRegistry:
+    """The registry as the settings describe it: what one command shows, every process starts with.
+
+    `data_map` spares reading it. While there is none yet, references are not compared with it.
+    """
+    if data_map is None and settings.datamap.exists():
+        data_map = load_map(settings.datamap)
+    refs = data_map.ref_kinds if data_map else None
+    registry = load_registry(settings.resolvers, refs=refs, keyring=settings.keyring)
+    registry.require_time(settings.lease)
+    return registry
 
 
 class _Reading(Reading):
@@ -73,7 +90,7 @@ class _Reading(Reading):
         own = {str(key): value for key, value in config.items() if key not in Common.model_fields}
         limits = common.limits() if common else Limits()
         resolver = self._make(place, str(config.get("kind", "")), name, own, limits)
-        if common is None or resolver is None:
+        if common is None or resolver is None or resolver_name_problem(name):
             return None
         return Registered(
             name,

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
+from effaced.core.arguments import checked, require_positive
 from effaced.core.errors import EffacedError, Problem, ResolverError
 from effaced.model import Correction, SubjectRef
 
@@ -157,6 +158,7 @@ class InspectingResolver(Protocol):
     async def find_problems(self) -> Sequence[Problem]: ...
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How hard one resolver may be driven."""
@@ -176,12 +178,14 @@ class Limits:
     """Whether a call may be made twice without harm. If not, it is made once, unless the policy allows it."""
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("timeout", self.timeout.total_seconds()),
-            ("concurrency", self.concurrency),
-            ("rate_per_second", self.rate_per_second),
-            ("batch_size", self.batch_size),
-            ("max_attempts", self.max_attempts),
-        ):
-            if value is not None and value <= 0:
-                raise ValueError(f"Limits: {name} must be greater than zero")
+        require_positive(
+            "Limits",
+            timeout=self.timeout,
+            concurrency=self.concurrency,
+            rate_per_second=self.rate_per_second,
+            batch_size=self.batch_size,
+            max_attempts=self.max_attempts,
+            max_age=self.max_age,
+            backoff=self.backoff,
+            backoff_cap=self.backoff_cap,
+        )

@@ -8,8 +8,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from effaced.core.arguments import checked
 from effaced.core.errors import ConfigurationError, Problem, ResolverError
 from effaced.core.http_clients import require_time
+from effaced.core.names import name_problem, refuse, resolver_name_problem
 from effaced.core.strict import suggest
 from effaced.resolvers.protocols import (
     Limits,
@@ -21,6 +23,7 @@ from effaced.resolvers.protocols import (
 )
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Registered:
     """A resolver with the reference it needs (a name in the data map's `refs:`) and its limits.
@@ -50,6 +53,9 @@ class Registered:
     resumes: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        refuse(resolver_name_problem(self.name))
+        if self.host is not None:
+            refuse(name_problem("A resolver's host", self.host))
         object.__setattr__(self, "retention_only", isinstance(self.resolver, RetentionOnlyResolver))
         object.__setattr__(self, "verifies", isinstance(self.resolver, VerifyingResolver))
         object.__setattr__(self, "rectifies", isinstance(self.resolver, RectifyingResolver))
@@ -64,6 +70,7 @@ def ref_problem(ref: str, known: Collection[str]) -> str | None:
 class ResolverRegistry:
     """An explicit list: nothing is called that nobody registered."""
 
+    @checked
     def __init__(self, registered: tuple[Registered, ...] = ()) -> None:
         self._by_name = {each.name: each for each in registered}
         if len(self._by_name) < len(registered):
@@ -71,6 +78,7 @@ class ResolverRegistry:
             twice = ", ".join(f"'{name}'" for name, number in names.items() if number > 1)
             raise ConfigurationError(f"Several resolvers are named {twice}.")
 
+    @checked
     def register(self, entry: Registered) -> None:
         self._by_name[entry.name] = entry
 

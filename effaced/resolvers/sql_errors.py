@@ -13,6 +13,7 @@ from effaced.core.db import error_code
 from effaced.core.errors import ConfigurationError, NotFound, Refused, ResolverError
 from effaced.datamap.plan.erasure import MissingRights
 from effaced.datamap.run.erase import DatabaseRefusal
+from effaced.datamap.schema.fingerprint import SchemaChanged
 from effaced.resolvers.protocols import (
     CallTimeout,
     CredentialsRefused,
@@ -53,6 +54,8 @@ def failure_of(error: Exception) -> Exception:
         return error
     if isinstance(error, MissingRights):
         return _by_code(_MISSING_RIGHT)
+    if isinstance(error, SchemaChanged):
+        return TransientFailure("The schema was changed while this was done.", code="schema_changed")
     if isinstance(error, ConfigurationError):
         return Rejected("The map does not fit the database any more.", code="map_does_not_fit")
     if isinstance(error, NotFound):

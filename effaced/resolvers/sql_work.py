@@ -1,15 +1,13 @@
 """What is done in another database, by its own data map: each in one transaction, and blocking.
 
-The plan is made when first needed and kept for a while. A schema that has changed is noticed when a
-statement fails over it, or when the plan is old.
+The plan is made when first needed and kept while the schema stays the same, which every call asks in its
+own transaction.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, TypeVar
 from uuid import UUID
@@ -17,7 +15,6 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, cast, exists, func, literal, select, types
 from sqlalchemy.orm import Session
 
-from effaced.core import clock
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.datamap.compile.key import join_id
 from effaced.datamap.model.data_map import Action, DataMap, SubjectRule
@@ -25,6 +22,7 @@ from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 from effaced.datamap.run.erase import TableEffect, count_reachable, erase_and_look
 from effaced.datamap.run.rectify import rectify
 from effaced.datamap.run.subject import find_subject
+from effaced.datamap.schema.fingerprint import SchemaChanged, require_schema
 from effaced.datamap.surrogates.shapes import Hashing
 from effaced.model import Correction, OutboxOperation
 from effaced.resolvers import sql_ledger as ledger
@@ -33,15 +31,8 @@ from effaced.resolvers.sql_config import SqlConfig
 from effaced.resolvers.sql_database import OtherDatabase, Span
 from effaced.resolvers.sql_errors import is_of_the_schema
 
-PLAN_KEPT = timedelta(minutes=5)
 _LONGEST_BASIS = 64
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    plan: ErasurePlan
-    at: datetime
 
 
 class Work:
@@ -56,13 +47,15 @@ class Work:
         self._people = kind.name
         self.fields = frozenset(data_map.seen_by(kind.name).rectify)
         self._planning = Lock()
-        self._planned: _Planned | None = None
+        self._plan: ErasurePlan | None = None
         self._has_ledger = False
 
     def erase(self, db: OtherDatabase, span: Span, value: str, key: UUID) -> Answer:
         def act(session: Session, plan: ErasurePlan) -> ledger.Done:
             effects: list[TableEffect] = []
             found = self._find(session, plan, value)
+            if not found:  # what finds people goes by the schema too
+                require_schema(session, plan.fingerprint)
             for subject_id in found:
                 erased = erase_and_look(session, plan, subject_id)
                 if erased.left:
@@ -84,6 +77,8 @@ class Work:
 
         def act(session: Session, plan: ErasurePlan) -> ledger.Done:
             found = [each for each in self._find(session, plan, value) if _is_there(session, plan, each)]
+            if not found:
+                require_schema(session, plan.fingerprint)
             rows = sum(effect.rows for each in found for effect in rectify(session, plan, each, corrections))
             return ledger.Done(Rectified() if found else AlreadyAbsent(), rows)
 
@@ -100,10 +95,10 @@ class Work:
 
         def look(plan: ErasurePlan) -> tuple[bool, bool]:
             with db.read(span) as session:
-                if self._config.find_by is None and plan.key.values(value) is None:
-                    return True, False
-                found = self._find(session, plan, value)
+                impossible = self._config.find_by is None and plan.key.values(value) is None
+                found = [] if impossible else self._find(session, plan, value)
                 absent = not any(count_reachable(session, plan, each) for each in found)
+                require_schema(session, plan.fingerprint)
                 return absent, not absent and self._config.ledger and ledger.has(session, key)
 
         absent, refuted = self._with_plan(db, span, look)
@@ -149,23 +144,22 @@ class Work:
         return self._with_plan(db, span, attempt)
 
     def _with_plan(self, db: OtherDatabase, span: Span, attempt: Callable[[ErasurePlan], T]) -> T:
-        planned = self._planned
-        if planned is not None and clock.now() - planned.at < PLAN_KEPT:
+        plan = self._plan
+        if plan is not None:
             try:
-                return attempt(planned.plan)
+                return attempt(plan)
             except Exception as error:
-                if not is_of_the_schema(error):
+                if not isinstance(error, SchemaChanged) and not is_of_the_schema(error):
                     raise
-        return attempt(self._plan_anew(db, span, planned))
+        return attempt(self._plan_anew(db, span, plan))
 
-    def _plan_anew(self, db: OtherDatabase, span: Span, old: _Planned | None) -> ErasurePlan:
+    def _plan_anew(self, db: OtherDatabase, span: Span, old: ErasurePlan | None) -> ErasurePlan:
         with self._planning:
-            if self._planned is not None and self._planned is not old:
-                return self._planned.plan  # somebody else was faster
-            self._planned, self._has_ledger = None, False
+            if self._plan is not None and self._plan is not old:
+                return self._plan  # somebody else was faster
+            self._plan, self._has_ledger = None, False
             with db.read(span) as session:
-                plan = self._make_plan(session)
-            self._planned = _Planned(plan, clock.now())
+                self._plan = plan = self._make_plan(session)
             return plan
 
     def _make_plan(self, session: Session) -> ErasurePlan:

@@ -165,6 +165,11 @@ def check_rate(changes: Mapping[str, Any]) -> dict[str, Any]:
     return dict(changes)
 
 
+def rate_in_force(own: float | None, configured: float | None, common: float | None) -> float | None:
+    """Calls per second: changed for this resolver, else in its file, else changed for all resolvers."""
+    return own or configured or common
+
+
 def _lock(session: Session, target: Target) -> Override | None:
     query = select(policies).where(target.row()).with_for_update()
     row = session.execute(query).first()
@@ -208,7 +213,7 @@ def _write(
         scope=target.scope,
         key=target.key,
         version=new.version,
-        fields=tuple(_field(name, before, body) for name in sorted(before.keys() | body.keys())),
+        fields=_changed_fields(_flat(before), _flat(body)),
         **noted(note),
     )
     append_one(session, told, actor=actor, request_id=target.request_id, subject=subject)
@@ -227,6 +232,19 @@ def _insert(session: Session, target: Target, values: Mapping[str, Any]) -> None
     )
     if made.first() is None:
         raise Conflict("Somebody else has changed this policy at the same moment. Look at it, and try again.")
+
+
+def _flat(body: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested fields by dotted name, such as `rolling.enabled`."""
+    found: dict[str, Any] = {}
+    for name, value in body.items():
+        nested = isinstance(value, Mapping)
+        found |= _flat(value, f"{prefix}{name}.") if nested else {f"{prefix}{name}": value}
+    return found
+
+
+def _changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[PolicyField, ...]:
+    return tuple(_field(name, before, after) for name in sorted(before.keys() | after.keys()))
 
 
 def _field(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> PolicyField:

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
+from effaced.core import retry_defaults as defaults
+from effaced.core.arguments import checked, require_positive
 from effaced.core.errors import Problem, Refused
 from effaced.core.strict import Strict, problems_of
 
@@ -37,16 +39,25 @@ class RetryPolicy(Strict):
     `timeout` is the total time a call may take with all its tries and the waits between them.
     """
 
-    max_attempts: int = Field(default=8, strict=True, ge=1, le=50)
+    max_attempts: int = Field(default=defaults.MAX_ATTEMPTS, strict=True, ge=1, le=50)
     backoff_strategy: BackoffStrategy = BackoffStrategy.EXPONENTIAL
-    base_delay: float = Field(default=30.0, strict=True, gt=0, le=DAY, allow_inf_nan=False)
+    base_delay: float = Field(
+        default=float(defaults.BASE_DELAY_SECONDS), strict=True, gt=0, le=DAY, allow_inf_nan=False
+    )
     multiplier: float = Field(default=2.0, strict=True, gt=1, le=10, allow_inf_nan=False)
     max_backoff_delay: float = Field(
-        default=3_600.0, strict=True, gt=0, le=DAY, allow_inf_nan=False, validate_default=True
+        default=float(defaults.MAX_DELAY_SECONDS),
+        strict=True,
+        gt=0,
+        le=DAY,
+        allow_inf_nan=False,
+        validate_default=True,
     )
     jitter: bool = Field(default=False, strict=True)
     retry_status_codes: tuple[int, ...] = RETRYABLE
-    timeout: float = Field(default=25 * DAY, strict=True, gt=0, le=90 * DAY, allow_inf_nan=False)
+    timeout: float = Field(
+        default=defaults.MAX_AGE_DAYS * DAY, strict=True, gt=0, le=90 * DAY, allow_inf_nan=False
+    )
     retry_non_idempotent: bool = Field(default=False, strict=True)
 
     @field_validator("max_backoff_delay")
@@ -90,6 +101,14 @@ class RetryPolicy(Strict):
         return type(self).model_validate(_fitting(fields, changes))
 
 
+# Of a request's own execution, where the database was away or a lock was not given in time.
+EXECUTION = RetryPolicy(
+    max_attempts=defaults.EXECUTION_ATTEMPTS,
+    backoff_strategy=BackoffStrategy.LINEAR,
+    base_delay=float(defaults.EXECUTION_DELAY_SECONDS),
+)
+
+
 def check_changes(changes: Mapping[str, Any], *, under: str = "") -> dict[str, Any]:
     """What a change of some fields is kept as. Refuses unknown fields and values out of bounds, by name."""
     defaults = {name: field.default for name, field in RetryPolicy.model_fields.items()}
@@ -130,17 +149,19 @@ def _delay(strategy: BackoffStrategy, base: float, multiplier: float, cap: float
             return min(base, cap)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
     """Doubling delays up to a ceiling, without jitter, and how long a claim lasts."""
 
-    base_delay: timedelta = timedelta(seconds=30)
-    max_delay: timedelta = timedelta(hours=1)
-    lease: timedelta = timedelta(minutes=5)
+    base_delay: timedelta = timedelta(seconds=defaults.BASE_DELAY_SECONDS)
+    max_delay: timedelta = timedelta(seconds=defaults.MAX_DELAY_SECONDS)
+    lease: timedelta = timedelta(seconds=defaults.LEASE_SECONDS)
 
     def __post_init__(self) -> None:
         if not timedelta(0) < self.base_delay <= self.max_delay <= timedelta(hours=24):
             raise ValueError("base_delay must be positive and at most max_delay, max_delay at most 24 hours")
+        require_positive("BackoffPolicy", lease=self.lease)
 
     def delay(self, attempts: int) -> timedelta:
         """The wait after the n-th try: base_delay after the first, doubling from there."""

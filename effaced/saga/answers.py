@@ -35,6 +35,7 @@ from effaced.retries.policy import RETRYABLE
 UNKNOWN_ANSWER, BAD_ANSWER = "unknown_answer", "bad_answer"
 _NETWORK = (OSError, TimeoutError, httpx.TransportError)
 _ERASURE_ANSWERS = (Erased, AlreadyAbsent, Scheduled, Retained, AwaitsPerson)
+_EXPIRY_ANSWERS = (Scheduled, AlreadyAbsent, AwaitsPerson)
 _RECTIFICATION_ANSWERS = (Rectified, AlreadyAbsent, AwaitsPerson)
 # Where client libraries keep the status of the answer that they raise an exception for.
 _STATUSES = (("status_code",), ("response", "status_code"), ("status",), ("http_status",))
@@ -99,10 +100,19 @@ def _code_of(error: BaseException) -> str:
     return word(code) if isinstance(code, str) else "permanent"
 
 
-def read_answer(answer: object, operation: OutboxOperation) -> Answer | Rectified | CallFailure:
-    """A resolver's answer as one of our own types; an answer of any other type is a permanent failure."""
-    rectifying = operation is OutboxOperation.RECTIFY
-    for known in _RECTIFICATION_ANSWERS if rectifying else _ERASURE_ANSWERS:
+def read_answer(
+    answer: object, operation: OutboxOperation, *, retention_only: bool = False
+) -> Answer | Rectified | CallFailure:
+    """A resolver's answer as one of our own types; an answer of any other type is a permanent failure.
+
+    A retention-only resolver can't have erased anything on demand, so that is no answer of it.
+    """
+    allowed: tuple[type[Answer | Rectified], ...] = _ERASURE_ANSWERS
+    if operation is OutboxOperation.RECTIFY:
+        allowed = _RECTIFICATION_ANSWERS
+    elif retention_only:
+        allowed = _EXPIRY_ANSWERS
+    for known in allowed:
         if issubclass(type(answer), known):
             try:
                 return _rebuilt(answer, known)

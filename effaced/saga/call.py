@@ -32,6 +32,7 @@ from effaced.resolvers.protocols import (
 from effaced.resolvers.registry import Registered
 from effaced.saga.answers import CallFailure, cancelled, is_from_cache, read_answer, read_error, read_presence
 from effaced.saga.result import ReadBack, Result
+from effaced.saga.tasks import calling_resolver
 
 _log = get_logger(__name__)
 # Raised on when everything has been settled: they are meant for the whole process.
@@ -59,15 +60,17 @@ class Caller:
         may_read_back: Callable[[], bool] = lambda: True,
     ) -> Result:
         """Make the call, and read back where the resolver can and `may_read_back` agrees. Never raises."""
+        calling_resolver()
         started, answer, task = clock.monotonic(), None, asyncio.current_task()
         try:
             ref = entry.open_ref(self._keyring)
             async with self._in_time():
                 answer = await self._make(entry, ref)
-            said = read_answer(answer, entry.operation)
+            said = self._read(answer, entry.operation)
         except BaseException as error:
             said = self.failure(error)
-        await self._outlast_cancellation(task)
+        if task is not None and task.cancelling():
+            await self._outlast_cancellation(task)
         latency = _since(started)
         if isinstance(said, CallFailure):
             return Result(entry, failure=said, latency_ms=latency, admission=admission)
@@ -88,6 +91,7 @@ class Caller:
 
         Only looking would never mend what a vendor forgot; where erasing twice does harm, it has to do.
         """
+        calling_resolver()
         started, at = clock.monotonic(), clock.now()
         try:
             ref = entry.open_ref(self._keyring)
@@ -96,7 +100,7 @@ class Caller:
             if self._registered.limits.idempotent:
                 async with self._in_time():
                     answer = await self._erase(entry, ref)
-                said = read_answer(answer, OutboxOperation.ERASE)
+                said = self._read(answer, OutboxOperation.ERASE)
                 if isinstance(said, CallFailure):
                     return ReadBack(at, failure=said, latency_ms=_since(started))
                 if not self._should_verify(said):  # gone later, or kept: it can't be told now
@@ -112,6 +116,9 @@ class Caller:
             raise ResolverError(f"Resolver '{self._registered.name}' can't rectify.", code="cannot_rectify")
         resolver = cast(RectifyingResolver, self._registered.resolver)
         return resolver.rectify_subject(ref, entry.open_corrections(self._keyring), key=entry.entry_id)
+
+    def _read(self, answer: object, operation: OutboxOperation) -> Answer | Rectified | CallFailure:
+        return read_answer(answer, operation, retention_only=self._registered.retention_only)
 
     def _erase(self, entry: Entry, ref: SubjectRef) -> Awaitable[object]:
         resolver = self._registered.resolver
@@ -131,7 +138,8 @@ class Caller:
             seen = read_presence(absent)
         except BaseException as error:
             seen = self.failure(error)
-        await self._outlast_cancellation(task)
+        if task is not None and task.cancelling():
+            await self._outlast_cancellation(task)
         if isinstance(seen, Verification):
             return ReadBack(at, seen, latency_ms=_since(started))
         _log.warning(
@@ -139,14 +147,14 @@ class Caller:
         )
         return ReadBack(at, failure=seen, latency_ms=_since(started))
 
-    async def _outlast_cancellation(self, task: asyncio.Task[object] | None) -> None:
+    async def _outlast_cancellation(self, task: asyncio.Task[object]) -> None:
         """Keep a result although the resolver's code has cancelled its own task; ours ends the task."""
         try:
             if asyncio.current_task() is not task:
                 return  # a task that was left behind is being destroyed
         except RuntimeError:  # and its loop is gone already
             return
-        while not self.cancelling and task is not None and task.cancelling():
+        while not self.cancelling and task.cancelling():
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(0)
             task.uncancel()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-from effaced.saga.tasks import GRACE, leave_behind
+from effaced.saga.tasks import GRACE, calling_resolver, leave_behind, start
 
 
 class Connection:
@@ -20,7 +20,7 @@ class Connection:
         self._seconds = seconds
         self._opened = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
-        self._holder: asyncio.Task[object] = asyncio.create_task(self._hold())
+        self._holder: asyncio.Task[object] = start(self._hold())
         self._error: BaseException | None = None
 
     async def open(self) -> BaseException | None:
@@ -36,6 +36,7 @@ class Connection:
         return await self._end()
 
     async def _hold(self) -> None:
+        calling_resolver()
         try:
             async with self._resolver:
                 self._opened.set_result(None)

@@ -37,7 +37,7 @@ from effaced.resolvers.protocols import (
 )
 from effaced.retries.policy import RETRYABLE
 from effaced.saga.answers import UNKNOWN_ANSWER, CallFailure, word
-from effaced.saga.result import Decision, Result, Rules
+from effaced.saga.result import Decision, EntryUpdate, Result, Rules
 
 # The code of a call that may have been made and must not be made again.
 NOT_IDEMPOTENT = "not_idempotent"
@@ -91,14 +91,16 @@ def _succeeded(
         failures = (DeadLetterDomain.VERIFICATION,)
     return Decision(
         result,
-        OutboxStatus.SUCCEEDED,
+        EntryUpdate(
+            OutboxStatus.SUCCEEDED,
+            attempts=entry.attempts,
+            outcome=outcome,
+            retained_basis=basis,
+            times_parked=entry.times_parked,
+            verification=result.verification,
+            verify_due_at=now + rules.policy.wait(1) if result.verification is Verification.DUE else None,
+        ),
         AttemptOutcome.SUCCESS,
-        attempts=entry.attempts,
-        outcome=outcome,
-        retained_basis=basis,
-        times_parked=entry.times_parked,
-        verification=result.verification,
-        verify_due_at=now + rules.policy.wait(1) if result.verification is Verification.DUE else None,
         events=tuple(events),
         failures=failures,
         code="still_present" if failures else "",
@@ -129,11 +131,8 @@ def parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Deci
     horizon = max(until, now + rules.policy.wait(1))
     return Decision(
         result,
-        OutboxStatus.SCHEDULED,
+        EntryUpdate(OutboxStatus.SCHEDULED, gate=horizon, times_parked=entry.times_parked + 1),
         AttemptOutcome.SCHEDULED,
-        gate=horizon,
-        attempts=0,
-        times_parked=entry.times_parked + 1,
         events=(
             ExpiryScheduled(
                 resolver=entry.resolver,
@@ -153,11 +152,8 @@ def _awaiting(result: Result, by: datetime, rules: Rules, now: datetime) -> Deci
     by = max(by if by.tzinfo else by.replace(tzinfo=UTC), now + rules.policy.wait(1))
     return Decision(
         result,
-        OutboxStatus.SCHEDULED,
+        EntryUpdate(OutboxStatus.SCHEDULED, gate=by, times_parked=1),
         AttemptOutcome.SCHEDULED,
-        gate=by,
-        attempts=0,
-        times_parked=1,
         events=(AttestationAwaited(operation=entry.operation, resolver=entry.resolver, by=by),),
     )
 
@@ -203,11 +199,13 @@ def _refused(result: Result, failure: CallFailure, rules: Rules, now: datetime) 
         return abandoned(result, failure.error, "max_age")
     return Decision(
         result,
-        OutboxStatus.PENDING,
+        EntryUpdate(
+            OutboxStatus.PENDING,
+            attempts=max(entry.attempts - 1, 0),
+            last_error=failure.error,
+            times_parked=entry.times_parked,
+        ),
         AttemptOutcome.FAILURE,
-        attempts=max(entry.attempts - 1, 0),
-        last_error=failure.error,
-        times_parked=entry.times_parked,
         pauses=True,
     )
 
@@ -224,12 +222,14 @@ def _given_back(
         return abandoned(result, failure.error, "max_age")
     return Decision(
         result,
-        OutboxStatus.PENDING,
+        EntryUpdate(
+            OutboxStatus.PENDING,
+            gate=max(retry_at, now + (failure.retry_after or timedelta(0))),
+            attempts=max(entry.attempts - 1, 0),
+            last_error=failure.error,
+            times_parked=entry.times_parked,
+        ),
         AttemptOutcome.CIRCUIT_OPEN if failure.kind is FailureKind.BREAKER_OPEN else _attempt(failure),
-        gate=max(retry_at, now + (failure.retry_after or timedelta(0))),
-        attempts=max(entry.attempts - 1, 0),
-        last_error=failure.error,
-        times_parked=entry.times_parked,
     )
 
 
@@ -242,12 +242,14 @@ def failed(result: Result, error: str, gate: datetime) -> Decision:
     entry = result.entry
     return Decision(
         result,
-        OutboxStatus.FAILED,
+        EntryUpdate(
+            OutboxStatus.FAILED,
+            gate=gate,
+            attempts=entry.attempts,
+            last_error=word(error, 255),
+            times_parked=entry.times_parked,
+        ),
         _attempt(result.failure),
-        gate=gate,
-        attempts=entry.attempts,
-        last_error=word(error, 255),
-        times_parked=entry.times_parked,
     )
 
 
@@ -258,12 +260,11 @@ def abandoned(
     entry, name = result.entry, word(error, 255)
     return Decision(
         result,
-        OutboxStatus.ABANDONED,
+        EntryUpdate(
+            OutboxStatus.ABANDONED, attempts=entry.attempts, last_error=name, times_parked=entry.times_parked
+        ),
         _attempt(result.failure),
-        attempts=entry.attempts,
-        last_error=name,
         code=code,
-        times_parked=entry.times_parked,
         events=(
             told(entry.operation, StepFailed)(
                 resolver=entry.resolver, error=name, code=code, attempts=entry.attempts

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from sqlalchemy import Select, Table, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SYSTEM
-from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.audit.sink import AuditSink, with_sink
 from effaced.core import clock, dbtime
+from effaced.core.arguments import checked, require_positive, require_type
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError
-from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectRef, new_id
+from effaced.core.names import name_problem, refuse
+from effaced.core.transactions import own_sessions, require_transaction
+from effaced.model import Correction, CorrectionValue, OutboxOperation, OutboxStatus, SubjectRef, new_id
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import remaining
 from effaced.outbox.due import due_resolvers, status_counts
-from effaced.outbox.enqueue import Call, enqueue
+from effaced.outbox.enqueue import Call, History, enqueue
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import outbox as outbox_table
 from effaced.outbox.waits import restart_waits
 from effaced.resolvers.protocols import Erased, Rectified
 from effaced.retries.policy import BackoffPolicy
+from effaced.saga.answers import word
 from effaced.saga.decide import abandoned, decide, failed, parked
 from effaced.saga.result import Decision, Result, Rules
 from effaced.saga.settle import settle
@@ -36,9 +40,13 @@ _LEASE = BackoffPolicy().lease
 _RULES = Rules()
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
     """One external call: to be enqueued, or as it was when read.
+
+    An entry to enqueue is pending. It may have been tried elsewhere: its attempts, last error and moments are
+    kept, and the time in which it has to end begins when it is enqueued here.
 
     `subject_id` is the person's id when enqueueing; read back it is the keyed hash that stands for them.
     Entries of one person and operation that are enqueued together belong to one request, and complete
@@ -62,6 +70,7 @@ class OutboxEntry:
     token: int = 0
 
 
+@runtime_checkable
 class StatusCountsSource(Protocol):
     """Counts entries per status; every status is in the answer, with zero if need be."""
 
@@ -75,11 +84,15 @@ class SqlStatusCountsSource:
 
     def status_counts(self, outbox: Table, session_factory: sessionmaker[Session]) -> dict[OutboxStatus, int]:
         with session_factory() as session:
-            return status_counts(session)
+            return status_counts(session, outbox)
 
 
+@checked
 class Outbox:
-    """The transactional outbox in the application's own database."""
+    """The transactional outbox in the application's own database.
+
+    `outbox` is effaced's own table, which the application's metadata may know as well; another is refused.
+    """
 
     def __init__(
         self,
@@ -90,29 +103,38 @@ class Outbox:
         status_counts_source: StatusCountsSource | None = None,
         audit_sink: AuditSink | None = None,
     ) -> None:
-        self.sessions = session_factory
+        if outbox.name != outbox_table.name:
+            raise ConfigurationError(
+                f"Outbox: the table must be {outbox_table.name}, not {outbox.name}: its rows, counters and"
+                " dead letters are written together."
+            )
+        sessions = own_sessions(session_factory)
+        self.sessions = with_sink(sessions, audit_sink) if audit_sink else sessions
         self.keyring = keyring
         self.audit = audit_sink
         self._table = outbox
         self._counts = status_counts_source or SqlStatusCountsSource()
 
-    def enqueue(self, session: Session, entries: Sequence[OutboxEntry]) -> None:
+    def enqueue(self, session: Session, entries: Iterable[OutboxEntry]) -> None:
         """Record the calls in the caller's transaction: they are there exactly when it commits."""
-        together: dict[tuple[str, OutboxOperation, UUID | None], list[OutboxEntry]] = defaultdict(list)
+        together: dict[tuple[str, OutboxOperation, UUID | None], list[Call]] = defaultdict(list)
         for each in entries:
-            together[each.subject_id, each.operation, each.request_id].append(each)
-        for (subject_id, operation, request_id), lot in together.items():
+            _require_new(each)
+            together[each.subject_id, each.operation, each.request_id].append(_call(each))
+        require_transaction(session.connection())
+        for (subject_id, operation, request_id), calls in together.items():
             enqueue(
                 session,
                 self.keyring,
                 request_id or new_id(),
                 self.keyring.subject_key(subject_id),
-                [Call(each.resolver, each.ref, each.corrections, each.after, each.entry_id) for each in lot],
+                calls,
                 operation=operation,
             )
 
     def claim_batch(self, limit: int = 50, *, lease: timedelta = _LEASE) -> Sequence[OutboxEntry]:
         """Claim due entries of any resolver, the oldest first. One whose runner died comes by itself."""
+        require_positive("Outbox.claim_batch", limit=limit, lease=lease)
         with self.sessions.begin() as session:
             restart_waits(session)
             names = sorted(due_resolvers(session))
@@ -136,10 +158,14 @@ class Outbox:
 
     def mark_failed(self, entry: OutboxEntry, *, error: str, next_attempt_at: datetime) -> bool:
         """It did not, and is to be tried again. `error` is a class name."""
+        _require_class_name(error)
+        if next_attempt_at.tzinfo is None:
+            raise ValueError("Outbox.mark_failed: next_attempt_at must have a time zone")
         return self._mark(entry, lambda claimed, _now: failed(Result(claimed), error, next_attempt_at))
 
     def mark_abandoned(self, entry: OutboxEntry, *, error: str) -> bool:
         """It never will. `error` is a class name."""
+        _require_class_name(error)
         return self._mark(entry, lambda claimed, _now: abandoned(Result(claimed), error, "marked_abandoned"))
 
     def mark_scheduled(self, entry: OutboxEntry, *, resume_at: datetime) -> bool:
@@ -158,15 +184,21 @@ class Outbox:
         query = select(*COLUMNS).where(outbox_table.c.status == OutboxStatus.SCHEDULED)
         return self._list(query.order_by(outbox_table.c.gate, outbox_table.c.entry_id), limit)
 
-    def requeue(self, entry_ids: Iterable[UUID], *, actor: str = SYSTEM) -> Sequence[OutboxEntry]:
+    def requeue(
+        self, entry_ids: Iterable[UUID | OutboxEntry], *, actor: str = SYSTEM
+    ) -> Sequence[OutboxEntry]:
         """Give abandoned erasures a full set of attempts again; which of them that was.
+
+        They are named by their ids, or as they were listed.
 
         Refuses, before anything changes, without an audit sink and for a rectification among them.
         """
+        refuse(name_problem("Outbox.requeue: actor", actor, 80))
         if self.audit is None:
             raise ConfigurationError("Outbox: requeue needs an audit_sink to say who did it.")
+        ids = [each.entry_id if isinstance(each, OutboxEntry) else each for each in entry_ids]
         with self.sessions.begin() as session:
-            return self._public(requeue(session, entry_ids, actor=actor, audit=self.audit))
+            return self._public(requeue(session, ids, actor=actor))
 
     def status_counts(self) -> dict[OutboxStatus, int]:
         """How many entries stand where."""
@@ -185,10 +217,9 @@ class Outbox:
             row = session.execute(query).first()
             if row is None:
                 return False
-            claimed = replace(as_entry(row), token=entry.token)
-            audit = self.audit or DatabaseAuditSink()
+            claimed = as_entry(row)._replace(token=entry.token)
             decision = decision_of(claimed, dbtime.now(session))
-            settled = settle(session, [decision], lambda _session, _closed: None, audit)
+            settled = settle(session, [decision], lambda _session, _closed: None)
             # Its counter is locked by now: only the settle that took the last call off it finds zero.
             last = any(each.status is OutboxStatus.SUCCEEDED for each in settled)
             if last and not remaining(session, claimed.request_id, claimed.operation):
@@ -196,6 +227,7 @@ class Outbox:
             return bool(settled)
 
     def _list(self, query: Select[*tuple[object, ...]], limit: int) -> Sequence[OutboxEntry]:
+        require_positive("Outbox", limit=limit)
         with self.sessions() as session:
             return self._public([as_entry(row) for row in session.execute(query.limit(limit))])
 
@@ -219,3 +251,41 @@ class Outbox:
             )
             for each in entries
         ]
+
+
+def _require_class_name(error: str) -> None:
+    """Messages quote what people typed, and would be kept."""
+    if word(error, 255) != error:
+        raise ValueError("Outbox: error must be a class name such as TimeoutError, of at most 255 characters")
+
+
+def _require_text(entry: OutboxEntry) -> None:
+    """Look into what is not checked when it is made, because the product makes so many of them."""
+    require_type("SubjectRef: kind", entry.ref.kind, str)
+    require_type("SubjectRef: value", entry.ref.value, str)
+    for each in entry.corrections:
+        require_type("Correction: column", each.column, str)
+        require_type("Correction: value", each.value, CorrectionValue)
+
+
+def _require_new(entry: OutboxEntry) -> None:
+    """Refuse what the outbox would have to change or forget in order to store it."""
+    _require_text(entry)
+    problem = None
+    if entry.status is not OutboxStatus.PENDING:
+        problem = f"status must be pending, not {entry.status.value}"
+    elif entry.attempts < 0:
+        problem = "attempts must be at least 0"
+    else:
+        moments = ("enqueued_at", "next_attempt_at", "last_attempt_at")
+        naive = [name for name in moments if (at := getattr(entry, name)) and at.tzinfo is None]
+        problem = f"{naive[0]} must have a time zone" if naive else None
+    if problem:
+        raise ConfigurationError(f"Outbox: entry {entry.entry_id} can't be enqueued: {problem}.")
+
+
+def _call(entry: OutboxEntry) -> Call:
+    history = History(
+        entry.enqueued_at, entry.attempts, entry.next_attempt_at, entry.last_attempt_at, entry.last_error
+    )
+    return Call(entry.resolver, entry.ref, entry.corrections, entry.after, entry.entry_id, history)

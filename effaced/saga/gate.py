@@ -12,8 +12,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from effaced.breakers.model import BreakerOpenError, BreakerRole, resolver_name
-from effaced.breakers.outcomes import NEUTRAL, Outcome, OutcomeKind, classify
+from effaced.breakers.model import BreakerOpenError, BreakerRole
+from effaced.breakers.outcomes import NEUTRAL, Outcome, combined
 from effaced.breakers.registry import Admission, BreakerRegistry
 from effaced.core.log import get_logger
 from effaced.model import FailureKind, OutboxOperation
@@ -60,11 +60,11 @@ class Gate:
         """A last look before calls that were admitted a while ago, without asking anybody."""
         if self._breakers is None or not admission.holds:
             return None
-        look = self._breakers.last_look(admission)
-        if look.blocked_until is None:
+        known = self._breakers.recheck(admission)
+        if known.blocked_until is None:
             return None
         name = BreakerOpenError.__name__
-        return CallFailure(FailureKind.BREAKER_OPEN, name, code=look.reason, retry_at=look.blocked_until)
+        return CallFailure(FailureKind.BREAKER_OPEN, name, code=known.reason, retry_at=known.blocked_until)
 
     def tell(self, results: Sequence[Result]) -> None:
         """What calls and their read-backs came to. Those that were denied at the last moment were not made.
@@ -81,7 +81,7 @@ class Gate:
             role, look = _ROLES[each.entry.operation], self._outcome_of_look(each)
             call = self._outcome(each, role)
             if each.trial:  # call and read-back are one trial
-                outcomes[each.admission, role].append(look if _failed(look) else call)
+                outcomes[each.admission, role].append(combined(call, look))
                 continue
             outcomes[each.admission, role].append(call)
             if look is not None:
@@ -134,14 +134,11 @@ class Gate:
         self, resolver: str, role: BreakerRole, failure: CallFailure | None, status: int | None = None
     ) -> Outcome:
         assert self._breakers is not None
-        policy = self._breakers.policy(resolver_name(resolver), role)
+        host = self._host(resolver)
         if failure is None:
-            return classify(status, None, policy)
-        return classify(failure.status_code, failure.kind, policy, failure.retry_after)
+            return self._breakers.classify(resolver, host, role, status, None)
+        status = failure.status_code
+        return self._breakers.classify(resolver, host, role, status, failure.kind, failure.retry_after)
 
     def _host(self, resolver: str) -> str | None:
         return self._registry.get(resolver).host if resolver in self._registry else None
-
-
-def _failed(outcome: Outcome | None) -> bool:
-    return outcome is not None and outcome.kind is OutcomeKind.FAILURE

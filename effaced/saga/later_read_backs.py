@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 
@@ -22,7 +22,7 @@ from effaced.saga.parts import Parts
 from effaced.saga.readback import settle_read_back
 from effaced.saga.result import ReadBack
 from effaced.saga.rules import limits_of
-from effaced.saga.tasks import GRACE, in_thread, leave_behind
+from effaced.saga.tasks import GRACE, finish, in_thread, leave_behind, start
 from effaced.saga.writer import ASK_AGAIN, DATABASE_AWAY
 
 _log = get_logger(__name__)
@@ -31,18 +31,24 @@ _log = get_logger(__name__)
 class LaterReadBacks:
     """Erases again and looks again. `settled` counts what was written down.
 
-    `broken` is what keeps every call of the run from being made, if something does.
+    `connect` opens the resolver for the calls of the run, if need be, and returns what keeps every call
+    from being made, if something does.
     """
 
     def __init__(
-        self, parts: Parts, resolver: str, lock: RunLock, caller: Caller | None, broken: CallFailure | None
+        self,
+        parts: Parts,
+        resolver: str,
+        lock: RunLock,
+        caller: Caller | None,
+        connect: Callable[[], Awaitable[CallFailure | None]],
     ) -> None:
         self._parts = parts
         self._ledger = parts.ledger
         self._resolver = resolver
         self._lock = lock
         self._caller = caller
-        self._broken = broken
+        self._connect = connect
         self._longest = longest(limits_of(parts.registry, resolver))
         self.settled = 0
 
@@ -80,10 +86,10 @@ class LaterReadBacks:
                 look = await self._look(entry)
         except asyncio.CancelledError:
             if claimed.entries:
-                await asyncio.to_thread(self._give_back, claimed)
+                await finish(asyncio.to_thread(self._give_back, claimed))
             raise
         finally:
-            await asyncio.to_thread(gate.tell_read_back, self._resolver, admission, look)
+            await finish(asyncio.to_thread(gate.tell_read_back, self._resolver, admission, look))
         await self._write_down(entry, look or ReadBack(clock.now()), give_up=poison)
         return self._caller is None or self._caller.fatal is None
 
@@ -92,9 +98,11 @@ class LaterReadBacks:
             self._ledger.claims.release_read_back(entry)
 
     async def _look(self, entry: Entry) -> ReadBack:
-        if self._broken is not None or self._caller is None:
-            return ReadBack(clock.now(), failure=self._broken)
-        task = asyncio.create_task(self._caller.erase_again_and_look(entry))
+        # A crash while connecting counts against this read-back, as one in it would.
+        broken = await self._connect()
+        if broken is not None or self._caller is None:
+            return ReadBack(clock.now(), failure=broken)
+        task = start(self._caller.erase_again_and_look(entry))
         try:
             await asyncio.wait({task}, timeout=self._longest + GRACE)
         finally:

@@ -17,7 +17,8 @@ from effaced.audit.append import append_one
 from effaced.audit.events import Event, ExternallyVerified, ExternalVerificationFailed, ReadBackGivenUp
 from effaced.core import dbtime
 from effaced.core.sql import insert_rows
-from effaced.deadletters.record import Failure, record_failures, record_recoveries
+from effaced.deadletters.record import record_failures, record_recoveries
+from effaced.deadletters.rules import Failure
 from effaced.model import DeadLetterDomain, StepOutcome, Verification
 from effaced.outbox.countdown import count_down
 from effaced.outbox.entry import Entry

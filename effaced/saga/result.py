@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from effaced.audit.events import Event
 from effaced.breakers.registry import Admission
@@ -51,8 +52,7 @@ class ReadBack:
         return AttemptOutcome.TIMEOUT if self.failure.timed_out else AttemptOutcome.FAILURE
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What a call came to: an `answer` or a `failure`, and the `read_back` after it, if there was one.
 
     `admission` is how the breakers let the call through; on trial, `retry_at` is when they admit the next.
@@ -65,7 +65,7 @@ class Result:
     cached: bool = False
     read_back: ReadBack | None = None
     retry_at: datetime | None = None
-    admission: Admission | None = field(default=None, repr=False, compare=False)
+    admission: Admission | None = None
 
     @property
     def trial(self) -> bool:
@@ -105,26 +105,35 @@ class Rules:
         return not self.idempotent and not self.policy.retry_non_idempotent
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class EntryUpdate(NamedTuple):
+    """What is written into the entry's row. Those of a flush that are equal are written by one statement."""
+
+    status: OutboxStatus
+    attempts: int = 0
+    times_parked: int = 0
+    gate: datetime | None = None
+    last_error: str | None = None
+    outcome: StepOutcome | None = None
+    retained_basis: str | None = None
+    verification: Verification | None = None
+    verify_due_at: datetime | None = None
+
+
+class Decision(NamedTuple):
     """The entry's next state, and what has to be written down with it."""
 
     result: Result
-    status: OutboxStatus
+    update: EntryUpdate
     attempt: AttemptOutcome
-    gate: datetime | None = None
-    attempts: int = 0
-    last_error: str | None = None
-    code: str = ""
-    outcome: StepOutcome | None = None
-    retained_basis: str | None = None
-    times_parked: int = 0
-    verification: Verification | None = None
-    verify_due_at: datetime | None = None
     events: tuple[Event, ...] = ()
     failures: tuple[DeadLetterDomain, ...] = ()
+    code: str = ""
     pauses: bool = False
 
     @property
     def entry(self) -> Entry:
         return self.result.entry
+
+    @property
+    def status(self) -> OutboxStatus:
+        return self.update.status

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from effaced.breakers.policy import CallLimits
 from effaced.model import PolicyKind
 from effaced.outbox.entry import Entry
 from effaced.resolvers.protocols import Limits
@@ -32,6 +33,22 @@ def own_changes(limits: Limits) -> dict[str, Any]:
         "max_backoff_delay": limits.backoff_cap and limits.backoff_cap.total_seconds(),
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def call_limits(
+    registry: ResolverRegistry, settings: RetryPolicy, session: Session | None = None
+) -> dict[str, CallLimits]:
+    """What breaker policies have to fit, by resolver; with a session including changes at run time."""
+    changed = (
+        read_bodies(session, PolicyKind.RETRY, resolvers=[each.name for each in registry]) if session else {}
+    )
+    return {
+        each.name: CallLimits(
+            each.limits.timeout,
+            in_force(settings, own_changes(each.limits), changed, resolver=each.name).max_attempts,
+        )
+        for each in registry
+    }
 
 
 class RuleBook:

@@ -28,7 +28,7 @@ from effaced.saga.later_read_backs import LaterReadBacks
 from effaced.saga.parts import Parts, StopSignal
 from effaced.saga.result import Result
 from effaced.saga.rules import limits_of
-from effaced.saga.tasks import GRACE, finish, in_thread, leave_behind
+from effaced.saga.tasks import GRACE, Heartbeat, finish, in_thread, leave_behind, start
 from effaced.saga.tell import Teller
 from effaced.saga.writer import Writer
 
@@ -59,19 +59,24 @@ class ResolverRun:
         self._writer = Writer(parts.ledger, self._teller)
         self._caller: Caller | None = None
         self._connection: Connection | None = None
+        self._is_connected = False
         self._broken: CallFailure | None = None  # what keeps every call of this run from being made
+        if resolver in parts.registry:
+            self._caller = Caller(parts.registry.get(resolver), parts.keyring)
+        else:
+            self._broken = _UNKNOWN_RESOLVER
         self._calls: dict[asyncio.Task[Result], _UnderWay] = {}
         self._lock = RunLock(self)
         self._nothing_due = False
         self._starts_at = 0.0  # the rate limit lets nothing start before
         self._later: LaterReadBacks | None = None
-        self._loop = asyncio.get_running_loop()
+        self._heartbeat = Heartbeat()
         self.error: BaseException | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody will ever go on with this run: its event loop was closed in the middle of it."""
-        return self._loop.is_closed()
+        """Whether this run can't be counted on to go on: its event loop was closed, stopped or blocked."""
+        return self._heartbeat.has_stopped
 
     @property
     def settled(self) -> int:
@@ -80,9 +85,8 @@ class ResolverRun:
     async def run(self) -> None:
         """Work until nothing is due, time is up, or the word to stop is given. Raises only if cancelled."""
         try:
-            await self._connect()
             await self._pump()
-            self._later = LaterReadBacks(self._parts, self._resolver, self._lock, self._caller, self._broken)
+            self._later = LaterReadBacks(self._parts, self._resolver, self._lock, self._caller, self._connect)
             await self._later.run(is_over=self._is_over, may_call=self._may_call)
         except asyncio.CancelledError:
             self._cancel_calls()
@@ -126,17 +130,14 @@ class ResolverRun:
             return
         if not self._may_call():
             return
-        claimed = await in_thread(
-            partial(self._claim_callable, room),
-            undo=lambda claimed: self._parts.ledger.claims.release(claimed.entries, claimed.admission),
-        )
+        claimed = await in_thread(partial(self._claim_callable, room), undo=self._release)
         self._starts_at = clock.monotonic() + claimed.wait
         self._nothing_due = not (
             claimed.entries or claimed.needs_exclusive or claimed.wait or self._lock.is_exclusive
         )
         self._lock.needs_exclusive = claimed.needs_exclusive
         if claimed.entries:
-            self._call(claimed)
+            self._call(await self._connect_for(claimed))
 
     def _claim_callable(self, room: int) -> Claimed:
         """Claim, and give back what could not be finished within its lease, or what came after a stop."""
@@ -145,15 +146,25 @@ class ResolverRun:
         if not claimed.entries:
             return claimed
         if self._stop:
-            ledger.claims.release(claimed.entries, claimed.admission)
+            self._release(claimed)
             return Claimed([])
+        callable_ = self._release_late(claimed)
+        if callable_ is not claimed:
+            self._stop.set()  # the next claim may be no longer
+        return callable_
+
+    def _release(self, claimed: Claimed) -> None:
+        self._parts.ledger.claims.release(claimed.entries, claimed.admission)
+
+    def _release_late(self, claimed: Claimed) -> Claimed:
+        """Give back what can't be finished within its lease any more."""
+        ledger = self._parts.ledger
         latest = dbtime.now_for(ledger.sessions) + timedelta(seconds=longest(self._limits))
         late = [entry for entry in claimed.entries if entry.gate is not None and entry.gate < latest]
         if not late:
             return claimed
         ledger.claims.release(late, claimed.admission)
         _log.error("lease_too_short", resolver=self._resolver, released=len(late))
-        self._stop.set()  # the next claim may be no longer
         return replace(claimed, entries=[entry for entry in claimed.entries if entry not in late])
 
     def _may_call(self) -> bool:
@@ -173,22 +184,36 @@ class ResolverRun:
 
     # --- calls ---
 
-    async def _connect(self) -> None:
-        """Open what the resolver keeps open for its calls. If that fails, so does every call."""
-        if self._resolver not in self._parts.registry:
-            self._broken = _UNKNOWN_RESOLVER
-            return
-        registered = self._parts.registry.get(self._resolver)
-        self._caller = Caller(registered, self._parts.keyring)
-        if not isinstance(registered.resolver, AbstractAsyncContextManager):
-            return
-        self._connection = Connection(registered.resolver, self._limits.timeout.total_seconds())
+    async def _connect_for(self, claimed: Claimed) -> Claimed:
+        """Connect when something has been claimed, so that a crash while connecting counts against it."""
+        poison = all(entry.crashes >= self._parts.crash_limit for entry in claimed.entries)
+        if self._is_connected or poison or claimed.maybe_made:
+            return claimed
+        try:
+            await self._connect()
+        except asyncio.CancelledError:
+            self._call(claimed)  # these calls are cancelled before they begin, and settled as not made
+            raise
+        if self._connection is None:
+            return claimed
+        return await in_thread(partial(self._release_late, claimed), undo=self._release)
+
+    async def _connect(self) -> CallFailure | None:
+        """Open what the resolver keeps open for its calls, once. If that fails, so does every call."""
+        if self._is_connected or self._caller is None:
+            return self._broken
+        self._is_connected = True
+        resolver = self._parts.registry.get(self._resolver).resolver
+        if not isinstance(resolver, AbstractAsyncContextManager):
+            return None
+        self._connection = Connection(resolver, self._limits.timeout.total_seconds())
         if (error := await self._connection.open()) is not None:
             self._broken = self._caller.failure(error)
             self._connection = None
-            # Also where it wants to end the process: what is due is claimed and failed first, or it would
-            # wait for ever without using up its attempts.
+            # Also where it wants to end the process: what is due is failed first, or it would wait for ever
+            # without using up its attempts.
             _log.error("resolver_not_opened", resolver=self._resolver, error=self._broken.error)
+        return self._broken
 
     async def _disconnect(self) -> None:
         if self._connection is None or self._caller is None:
@@ -216,7 +241,7 @@ class ResolverRun:
                 call = _not_made(Result(entry, failure=failure, admission=admission))
             else:
                 call = self._caller.call(entry, admission, may_read_back)
-            self._calls[asyncio.create_task(call)] = _UnderWay(entry, admission, late)
+            self._calls[start(call)] = _UnderWay(entry, admission, late)
 
     def _denial(self, admission: Admission | None) -> CallFailure | None:
         return self._parts.ledger.gate.denial(admission) if admission else None
@@ -254,7 +279,7 @@ class ResolverRun:
         late = clock.monotonic() + GRACE
         for task, call in self._calls.items():
             task.cancel()
-            self._calls[task] = replace(call, late_at=late, cancelled=True)
+            call.late_at, call.cancelled = late, True
 
     async def _finish(self) -> None:
         try:
@@ -265,6 +290,7 @@ class ResolverRun:
             self.error = self.error or error
         finally:
             self._lock.give_up()
+            self._heartbeat.cancel()
             await self._disconnect()
             await self._teller.finish()
             if self._caller is not None and self._caller.fatal is not None:
@@ -275,7 +301,7 @@ class ResolverRun:
         return max(0.0, first - clock.monotonic()) + 0.001
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _UnderWay:
     entry: Entry
     admission: Admission | None

@@ -8,8 +8,10 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.audit.sink import AuditSink, with_sink
 from effaced.breakers.registry import BreakerRegistry
+from effaced.core import retry_defaults as defaults
+from effaced.core.arguments import checked, require_positive
 from effaced.core.log import get_logger
 from effaced.outbox.countdown import Completed
 from effaced.outbox.due import due_resolvers
@@ -23,6 +25,7 @@ from effaced.saga.parts import Parts, StopSignal
 from effaced.saga.rules import RuleBook
 from effaced.saga.run import ResolverRun
 from effaced.saga.settle import OnComplete
+from effaced.saga.tasks import isolated, start
 from effaced.saga.tell import AbandonedHook
 from effaced.saga.writer import Ledger
 
@@ -35,6 +38,7 @@ def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
     pass
 
 
+@checked
 class SagaRunner:
     """Carries entries to an end. Any number of runners may work at once, and one as often as you like.
 
@@ -47,29 +51,29 @@ class SagaRunner:
         outbox: Outbox,
         audit: AuditSink | None = None,
         *,
-        max_attempts: int = 8,
-        crash_limit: int = 3,
-        batch_size: int = 50,
-        max_age: timedelta = timedelta(days=25),
+        max_attempts: int = defaults.MAX_ATTEMPTS,
+        crash_limit: int = defaults.CRASH_LIMIT,
+        batch_size: int = defaults.BATCH_SIZE,
+        max_age: timedelta = timedelta(days=defaults.MAX_AGE_DAYS),
         backoff: BackoffPolicy | None = None,
         policy: RetryPolicy | None = None,
         breakers: BreakerRegistry | None = None,
         on_abandoned: AbandonedHook | None = None,
         on_operations_complete: OnComplete = _nothing,
     ) -> None:
+        require_positive("SagaRunner", crash_limit=crash_limit, batch_size=batch_size, max_age=max_age)
         registry.require_order()
         backoff = backoff or BackoffPolicy()
         registry.require_time(backoff.lease)
         policy = policy or backoff.policy(max_attempts=max_attempts, max_age=max_age)
         book, self._gate = RuleBook(policy, registry), Gate(breakers, registry)
-        self._sessions = outbox.sessions
-        self._claims = Claims(outbox.sessions, registry, self._gate, book, backoff.lease)
+        self._sessions = with_sink(outbox.sessions, audit) if audit else outbox.sessions
+        self._claims = Claims(self._sessions, registry, self._gate, book, backoff.lease)
         ledger = Ledger(
-            outbox.sessions,
+            self._sessions,
             self._claims,
             self._gate,
             book,
-            audit or outbox.audit or DatabaseAuditSink(),
             on_operations_complete,
         )
         self._parts = Parts(registry, outbox.keyring, ledger, crash_limit, batch_size, on_abandoned)
@@ -86,6 +90,12 @@ class SagaRunner:
         others have worked through theirs. Cancelled, nothing more is claimed, and what has returned is
         settled.
         """
+        settled, error = await isolated(self._run_all())
+        if error is not None:
+            raise error
+        return settled
+
+    async def _run_all(self) -> tuple[int, BaseException | None]:
         stop, settled, errors = StopSignal(self._stop), 0, dict[str, BaseException]()
         driving = dict[str, tuple[ResolverRun, asyncio.Task[None]]]()
         try:
@@ -93,7 +103,7 @@ class SagaRunner:
                 due = set[str]() if stop else await asyncio.to_thread(self._due)
                 for name in sorted(due - driving.keys() - errors.keys()):
                     run = ResolverRun(self._parts, name, stop)
-                    driving[name] = run, asyncio.create_task(run.run())
+                    driving[name] = run, start(run.run())
                 if driving:
                     await asyncio.wait([task for _, task in driving.values()], timeout=_LOOK_AGAIN)
                 for name, (run, task) in list(driving.items()):
@@ -114,9 +124,8 @@ class SagaRunner:
         finally:
             stop.set()
             await asyncio.gather(*(task for _, task in driving.values()), return_exceptions=True)
-        if errors:
-            raise min(errors.values(), key=lambda error: isinstance(error, Exception))
-        return settled
+        error = min(errors.values(), key=lambda each: isinstance(each, Exception)) if errors else None
+        return settled, error
 
     def _due(self) -> set[str]:
         with self._sessions.begin() as session:
@@ -127,7 +136,7 @@ class SagaRunner:
     async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
         """Work on one resolver until nothing of it is due, or until `seconds` have passed."""
         run = ResolverRun(self._parts, resolver, self._stop, seconds=seconds)
-        await run.run()
+        await isolated(run.run())
         if run.error is not None:
             raise run.error
         return run.settled

@@ -12,7 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -20,14 +20,14 @@ from sqlalchemy import ColumnElement, Select, Update, bindparam, null, or_, sele
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced.audit.append import SYSTEM, Record
-from effaced.audit.events import ErasureCompleted, VerificationCompleted, told
-from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.audit.append import SYSTEM, Record, append
+from effaced.audit.events import ErasureCompleted, Event, VerificationCompleted, told
 from effaced.core import dbtime
 from effaced.core.db import is_postgres
 from effaced.core.pipeline import Together, run
 from effaced.core.sql import among_ids, as_ids, insert_rows
-from effaced.deadletters.record import Failure, record_failures, record_recoveries
+from effaced.deadletters.record import record_failures, record_recoveries
+from effaced.deadletters.rules import Failure
 from effaced.model import (
     CallRole,
     DeadLetterDomain,
@@ -43,7 +43,7 @@ from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
-from effaced.saga.result import Decision, ReadBack
+from effaced.saga.result import Decision, EntryUpdate, ReadBack
 
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
@@ -53,40 +53,31 @@ _MILLISECOND = timedelta(milliseconds=1)
 _ROLES = {each: CallRole(each.value) for each in OutboxOperation}
 
 
-_TRAIL = DatabaseAuditSink()
-
-
-def settle(
-    session: Session, decisions: Sequence[Decision], on_complete: OnComplete, audit: AuditSink = _TRAIL
-) -> list[Decision]:
+def settle(session: Session, decisions: Sequence[Decision], on_complete: OnComplete) -> list[Decision]:
     """Apply the decisions that still count, and return those."""
     live = _still_ours(session, decisions)
     if not live:
         return []
     now = dbtime.now(session)
     records = [_record(decision, event) for decision in live for event in decision.events]
-    ours = type(audit) is DatabaseAuditSink
-    if not ours:  # somebody else's sink may want to look at what its statements gave
-        audit.append(session, records)
     with Together(session):
-        if ours:
-            audit.append(session, records)
+        append(session, records)
         _write_attempts(session, live)
         _write_statuses(session, live, now)
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
-    done, unverified = Counter[Completed](), Counter[Completed]()
-    subjects = dict[UUID, SubjectKey]()
-    for each in succeeded:
-        entry = each.entry
-        done[entry.request_id, entry.operation] += 1
-        unverified[entry.request_id, entry.operation] += each.verification in UNCONFIRMED
-        subjects[entry.request_id] = entry.subject
-    finish(session, count_down(session, done, unverified), subjects, on_complete, audit)
+    done = Counter(_operation(each) for each in succeeded)
+    unverified = Counter(_operation(each) for each in succeeded if each.update.verification in UNCONFIRMED)
+    subjects = {each.entry.request_id: each.entry.subject for each in succeeded}
+    finish(session, count_down(session, done, unverified), subjects, on_complete)
     _write_dead_letters(session, live)
     for resolver in sorted({each.entry.resolver for each in live if each.pauses}):
         pause(session, resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
     return live
+
+
+def _operation(decision: Decision) -> Completed:
+    return decision.entry.request_id, decision.entry.operation
 
 
 def complete(
@@ -94,10 +85,9 @@ def complete(
     completed: Sequence[Completed],
     subjects: dict[UUID, SubjectKey],
     on_complete: OnComplete,
-    audit: AuditSink = _TRAIL,
 ) -> None:
     """These operations had nothing to call: they are at their end."""
-    finish(session, Progress(dict.fromkeys(completed, 0), tuple(completed)), subjects, on_complete, audit)
+    finish(session, Progress(dict.fromkeys(completed, 0), tuple(completed)), subjects, on_complete)
 
 
 def finish(
@@ -105,17 +95,13 @@ def finish(
     progress: Progress,
     subjects: dict[UUID, SubjectKey],
     on_complete: OnComplete,
-    audit: AuditSink = _TRAIL,
 ) -> None:
     """Write to the trail which operations have succeeded, and have those closed with nothing left to verify.
 
     `on_complete` is called for an operation once: when its last call has succeeded and no read-back of it
     is due, given up or contradicts it.
     """
-    succeeded = [
-        (key, told(key[1], ErasureCompleted)(operation=key[1], unverified=unverified or None))
-        for key, unverified in progress.succeeded.items()
-    ]
+    succeeded = [(key, _completed(key[1], unverified)) for key, unverified in progress.succeeded.items()]
     verified = [
         (key, VerificationCompleted(operation=key[1]))
         for key in progress.closed
@@ -126,9 +112,14 @@ def finish(
         for (request_id, _), event in [*succeeded, *verified]
     ]
     if records:
-        audit.append(session, records)
+        append(session, records)
     if progress.closed:
         on_complete(session, progress.closed)
+
+
+@lru_cache(maxsize=64)
+def _completed(operation: OutboxOperation, unverified: int) -> Event:
+    return told(operation, ErasureCompleted)(operation=operation, unverified=unverified or None)
 
 
 def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
@@ -186,7 +177,7 @@ def _attempt(decision: Decision) -> dict[str, Any]:
         "outcome": decision.attempt,
         "status_code": result.status_code,
         "latency_ms": result.latency_ms,
-        "error": decision.last_error,
+        "error": decision.update.last_error,
         "first": entry.idle_since is None,
         "delay_before_ms": _stood(entry),
         "retry_after_s": _whole_seconds(result.failure.retry_after if result.failure else None),
@@ -229,58 +220,55 @@ def _whole_seconds(wait: timedelta | None) -> int | None:
 
 def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -> None:
     # Most of a flush ends alike, so this is one or two statements, not one per entry.
-    alike: dict[tuple[Any, ...], list[UUID]] = defaultdict(list)
+    alike: dict[EntryUpdate, list[UUID]] = defaultdict(list)
     for each in live:
-        alike[
-            (
-                each.status, each.gate, each.attempts, each.last_error, each.outcome, each.retained_basis,
-                each.times_parked, each.verification, each.verify_due_at,
-            )
-        ].append(each.entry.entry_id)  # fmt: skip
-    for values, ids in alike.items():
-        status, gate, attempts, error, outcome, basis, parked, verification, verify_due_at = values
-        seen = verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
-        # Nothing personal outlives its use: only a read-back still needs the reference of a success.
-        used_up = status is OutboxStatus.SUCCEEDED and verification in (None, Verification.CONFIRMED)
-        cleared = (
-            *(["ref_sealed"] if used_up else []),
-            *(["corrections_sealed"] if status in _ENDED else []),
-        )
-        written = {
-            "status": status,
-            "attempts": attempts,
-            "last_error": error,
-            "outcome": outcome,
-            "retained_basis": basis,
-            "times_parked": parked,
-            "verification": verification,
-            "verified_at": now if seen else None,
-            "ended_at": now if status in _ENDED else None,
-            "idle_since": now if status in _TO_BE_TRIED else None,
-            **({"aging_since": gate} if status is OutboxStatus.SCHEDULED else {}),
-        }
-        statement = _writing(is_postgres(session), tuple(written), cleared)
+        alike[each.update].append(each.entry.entry_id)
+    for entry_update, ids in alike.items():
+        written = _written(entry_update, now)
+        statement = _writing(is_postgres(session), tuple(written), _cleared(entry_update))
         new = {f"new_{name}": value for name, value in written.items()}
-        new |= _gates(session, status, gate, verify_due_at, now)
+        new |= _gates(session, entry_update, now)
         run(session, statement, new | as_ids(session, ids))
 
 
-def _gates(
-    session: Session,
-    status: OutboxStatus,
-    gate: datetime | None,
-    verify_due_at: datetime | None,
-    now: datetime,
-) -> dict[str, Any]:
+def _written(entry: EntryUpdate, now: datetime) -> dict[str, Any]:
+    """The columns, but for those that are cleared or say how long to wait."""
+    seen = entry.verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
+    return {
+        "status": entry.status,
+        "attempts": entry.attempts,
+        "last_error": entry.last_error,
+        "outcome": entry.outcome,
+        "retained_basis": entry.retained_basis,
+        "times_parked": entry.times_parked,
+        "verification": entry.verification,
+        "verified_at": now if seen else None,
+        "ended_at": now if entry.status in _ENDED else None,
+        "idle_since": now if entry.status in _TO_BE_TRIED else None,
+        **({"aging_since": entry.gate} if entry.status is OutboxStatus.SCHEDULED else {}),
+    }
+
+
+def _cleared(entry: EntryUpdate) -> tuple[str, ...]:
+    """Nothing personal outlives its use: only a read-back still needs the reference of a success."""
+    used_up = entry.status is OutboxStatus.SUCCEEDED and entry.verification in (None, Verification.CONFIRMED)
+    return (
+        *(["ref_sealed"] if used_up else []),
+        *(["corrections_sealed"] if entry.status in _ENDED else []),
+    )
+
+
+def _gates(session: Session, entry: EntryUpdate, now: datetime) -> dict[str, Any]:
     """Waits as their lengths, so that the database's clock decides when they end; dates as they are."""
-    if status is OutboxStatus.SCHEDULED:  # parked until a date that somebody else has named
+    gate, due = entry.gate, entry.verify_due_at
+    if entry.status is OutboxStatus.SCHEDULED:  # parked until a date that somebody else has named
         never = dbtime.from_now(session, **dict.fromkeys(f"new_{name}" for name in _GATES))
         return never | {"new_gate": gate}
     return dbtime.from_now(
         session,
         new_gate=None if gate is None else gate - now,
-        new_verify_due_at=None if verify_due_at is None else verify_due_at - now,
-        new_waiting_since=None if gate is None and verify_due_at is None else timedelta(0),
+        new_verify_due_at=None if due is None else due - now,
+        new_waiting_since=None if gate is None and due is None else timedelta(0),
     )
 
 
@@ -309,7 +297,7 @@ def _write_dead_letters(session: Session, live: Sequence[Decision]) -> None:
                 domain=domain,
                 request_id=each.entry.request_id,
                 subject=each.entry.subject,
-                error=each.last_error or "StillPresent",
+                error=each.update.last_error or "StillPresent",
                 code=each.code,
                 entry_id=each.entry.entry_id,
                 resolver=each.entry.resolver,

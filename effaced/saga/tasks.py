@@ -1,36 +1,130 @@
-"""Running work to its end in asyncio, whatever is cancelled meanwhile."""
+"""Running work to its end in asyncio, whatever is cancelled meanwhile, and by whom."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TypeVar
+from contextvars import ContextVar, copy_context
+from typing import Any, TypeVar
+
+from effaced.core import clock
 
 T = TypeVar("T")
 
 # How long something that was cancelled may take to end before it is left behind.
 GRACE = 1.0
+# In the code of a resolver: the task in which it was called.
+_calling: ContextVar[asyncio.Task[Any] | None] = ContextVar("calling", default=None)
 
 
-def leave_behind(task: asyncio.Task[object]) -> None:
+class Heartbeat:
+    """Tells other threads whether the event loop that this was made in still runs.
+
+    It does not once it is closed, once its thread has ended, or while something blocks its thread.
+    """
+
+    def __init__(self, *, every: float = 1.0, stopped_after: float = 10.0) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._every = every
+        self._stopped_after = stopped_after
+        self._beat()
+
+    def _beat(self) -> None:
+        self._last = clock.monotonic()
+        self._timer = self._loop.call_later(self._every, self._beat)
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    @property
+    def has_stopped(self) -> bool:
+        # One that doesn't run may only be between two calls of `run_until_complete`.
+        patience = self._stopped_after if self._loop.is_running() else 2 * self._every
+        return self._loop.is_closed() or clock.monotonic() - self._last > patience
+
+
+class Task(asyncio.Task[T]):
+    """One of our own. The code of a resolver can cancel the task that calls it, and no other.
+
+    `was_spared` says that it has tried, as it does that cancels every task of its loop.
+    """
+
+    was_spared = False
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        caller = _calling.get()
+        if caller is None or caller is self:
+            return super().cancel(msg)
+        self.was_spared = True
+        return False
+
+
+class _Finishing(Task[T]):
+    """One that goes on to its end even if every task of the loop is cancelled: it takes a bounded time."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
+
+
+def start(work: Coroutine[Any, Any, T]) -> Task[T]:
+    """Begin this in a task of its own."""
+    return Task(work, loop=asyncio.get_running_loop())
+
+
+def calling_resolver() -> None:
+    """From here on, this task runs the code of a resolver."""
+    _calling.set(asyncio.current_task())
+
+
+async def isolated(work: Coroutine[Any, Any, T]) -> T:
+    """Do this for a caller who may be cancelled, but not by the code of a resolver."""
+    task, caller = start(work), asyncio.current_task()
+    assert caller is not None
+    before = caller.cancelling()
+    try:
+        return await task
+    except asyncio.CancelledError:
+        # A cancellation that was meant would have reached the task through the caller that waits for it.
+        if task.cancelled() or not task.was_spared:
+            raise
+        while caller.cancelling() > before:
+            caller.uncancel()
+        return task.result()
+
+
+def leave_behind(task: asyncio.Task[Any]) -> None:
     """Give up on a task that swallows its cancellation. Not even the end of the loop waits for it."""
     task.cancel()
     asyncio.tasks._unregister_task(task)
 
 
+def begin_in_thread(act: Callable[[], T]) -> asyncio.Future[T]:
+    """Act in a thread. This is no task, so whoever cancels all tasks does not lose what was done."""
+    return asyncio.get_running_loop().run_in_executor(None, copy_context().run, act)
+
+
 async def in_thread(act: Callable[[], T], *, undo: Callable[[T], None]) -> T:
     """Act in a thread. If we are cancelled meanwhile, what was done is undone."""
-    acting = asyncio.create_task(asyncio.to_thread(act))
+    acting = begin_in_thread(act)
     try:
         return await asyncio.shield(acting)
     except asyncio.CancelledError:
-        await asyncio.to_thread(undo, await acting)
+        await finish(_undo(acting, undo))
         raise
 
 
-async def finish(work: Coroutine[object, object, None]) -> None:
+async def _undo(acting: asyncio.Future[T], undo: Callable[[T], None]) -> None:
+    try:
+        done = await acting
+    except Exception:
+        return  # nothing was done
+    await asyncio.to_thread(undo, done)
+
+
+async def finish(work: Coroutine[Any, Any, None]) -> None:
     """Have this done, however often we are cancelled meanwhile: it takes a bounded time."""
-    task, cancelled_meanwhile = asyncio.create_task(work), False
+    task = _Finishing(work, loop=asyncio.get_running_loop())
+    cancelled_meanwhile = False
     while not task.done():
         try:
             await asyncio.shield(task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from effaced.core.log import get_logger
@@ -32,6 +32,7 @@ class AbandonedSignal:
         return self.subject.hmac
 
 
+@runtime_checkable
 class AbandonedHook(Protocol):
     """Called after an abandonment has been committed; what it raises is logged and forgotten."""
 
@@ -59,7 +60,7 @@ class Teller:
             operation=entry.operation,
             subject=entry.subject,
             attempts=entry.attempts,
-            error=decision.last_error or "",
+            error=decision.update.last_error or "",
         )
         self._thread = self._thread or ThreadPoolExecutor(1)
         self._thread.submit(self._call, self._hook, signal)

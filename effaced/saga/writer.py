@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced.audit.sink import AuditSink
 from effaced.core import clock, dbtime
 from effaced.core.log import get_logger
 from effaced.model import OutboxStatus
@@ -26,6 +26,7 @@ from effaced.saga.gate import Gate
 from effaced.saga.result import Decision, Result, Rules
 from effaced.saga.rules import RuleBook
 from effaced.saga.settle import OnComplete, settle
+from effaced.saga.tasks import begin_in_thread
 from effaced.saga.tell import Teller
 
 _log = get_logger(__name__)
@@ -44,7 +45,6 @@ class Ledger:
     claims: Claims
     gate: Gate
     book: RuleBook
-    audit: AuditSink
     on_complete: OnComplete
 
 
@@ -54,14 +54,15 @@ class Writer:
     def __init__(self, ledger: Ledger, teller: Teller) -> None:
         self._ledger = ledger
         self._teller = teller
-        self._flush: asyncio.Task[None] | None = None
+        self._flush: asyncio.Future[None] | None = None
+        self._returned: list[Result] = []
         self._unwritten: list[Result] = []
         self.settled = 0
 
     @property
     def is_busy(self) -> bool:
         """Whether there is anything that has returned and is not written down."""
-        return self._flush is not None or bool(self._unwritten)
+        return self._flush is not None or bool(self._returned or self._unwritten)
 
     @property
     def is_stuck(self) -> bool:
@@ -71,11 +72,13 @@ class Writer:
     async def write(self, results: Sequence[Result]) -> None:
         """Begin to write these results, after those before them."""
         if results:
-            await self._finish_flush()
-            self._flush = asyncio.create_task(asyncio.to_thread(self._write_new, results))
+            self._returned += results  # first of all: the wait may be cancelled
+            await self._begin_flush()
 
     async def finish(self) -> None:
         """Have everything written, as far as it can be."""
+        if self._returned:
+            await self._begin_flush()
         await self._finish_flush()
         for wait in _AGAIN_AFTER:
             if not self._unwritten:
@@ -89,6 +92,11 @@ class Writer:
         if self._unwritten:
             _log.error("results_not_written", entries=len(self._unwritten))
             self._unwritten = []
+
+    async def _begin_flush(self) -> None:
+        await self._finish_flush()
+        results, self._returned = self._returned, []
+        self._flush = begin_in_thread(partial(self._write_new, results))
 
     async def _finish_flush(self) -> None:
         if (flush := self._flush) is None:
@@ -110,7 +118,7 @@ class Writer:
             gate.tell(trials)
             until = {name: gate.retry_at(name) for name in {each.entry.resolver for each in trials}}
             results = [
-                replace(each, retry_at=until[each.entry.resolver]) if each.trial else each for each in results
+                each._replace(retry_at=until[each.entry.resolver]) if each.trial else each for each in results
             ]
         self._unwritten += self._write(results)
         if self._unwritten:
@@ -132,61 +140,53 @@ class Writer:
 
     def _write(self, results: Sequence[Result]) -> list[Result]:
         """Write these down in one transaction; returns those that could not be written."""
-        decided = self._decide(results)
-        if not decided:
-            return list(results)
+        decisions, undecided = self._decide(results)
+        if not decisions:
+            return undecided
         try:
-            written = self._settle(decided)
+            written = self._settle(decisions)
         except Exception as error:
-            _log.warning("flush_failed", entries=len(decided), error=type(error).__name__)
-            return [
-                each
-                for each in results
-                if each.entry.entry_id not in decided or not self._settle_alone(decided[each.entry.entry_id])
-            ]
-        self._settled(written, of=len(decided))
-        if len(decided) == len(results):
-            return []
-        return [each for each in results if each.entry.entry_id not in decided]
+            _log.warning("flush_failed", entries=len(decisions), error=type(error).__name__)
+            return undecided + [each.result for each in decisions if not self._settle_alone(each)]
+        self._settled(written, of=len(decisions))
+        return undecided
 
-    def _decide(self, results: Sequence[Result]) -> dict[UUID, Decision]:
-        """The decisions, by entry. Without rules only successes can be decided; the others wait."""
-        book = self._ledger.book
-        unruly = [each.entry for each in results if not each.is_plain_success]
+    def _decide(self, results: Sequence[Result]) -> tuple[list[Decision], list[Result]]:
+        """The decisions, and what can't be decided yet: without rules that is all but plain successes."""
+        plain = [each for each in results if each.is_plain_success]
+        others = [each for each in results if not each.is_plain_success]
         try:
             now = dbtime.now_for(self._ledger.sessions)
         except Exception as error:
             _log.warning("time_not_read", entries=len(results), error=type(error).__name__)
-            return {}
+            return [], list(results)
+        # Of one run, and so of one resolver. What people have changed makes no difference to a success.
+        own = self._ledger.book.by_files(results[0].entry.resolver)
+        decisions = [decide(each, own, now) for each in plain]
         try:
-            rules = self._rules(unruly)
+            rules = self._rules([each.entry for each in others])
         except Exception as error:
-            _log.warning("rules_not_read", entries=len(unruly), error=type(error).__name__)
-            results = [each for each in results if each.is_plain_success]
-            rules = {}
-        own = {name: book.by_files(name) for name in {each.entry.resolver for each in results}}
-        return {
-            each.entry.entry_id: decide(each, rules.get(each.entry.entry_id) or own[each.entry.resolver], now)
-            for each in results
-        }
+            _log.warning("rules_not_read", entries=len(others), error=type(error).__name__)
+            return decisions, others
+        return decisions + [decide(each, rules[each.entry.entry_id], now) for each in others], []
 
     def _rules(self, entries: Sequence[Entry]) -> dict[UUID, Rules]:
         """What people have changed counts from the next flush on; one of successes need not look."""
         if not entries:
             return {}
-        with self._ledger.sessions() as session:
+        # Committed: a rollback has psycopg forget the connection's prepared statements.
+        with self._ledger.sessions.begin() as session:
             return self._ledger.book.in_force(session, entries)
 
-    def _settle(self, decided: dict[UUID, Decision]) -> list[Decision]:
+    def _settle(self, decisions: Sequence[Decision]) -> list[Decision]:
         with self._ledger.sessions.begin() as session:
-            return settle(session, list(decided.values()), self._ledger.on_complete, self._ledger.audit)
+            return settle(session, decisions, self._ledger.on_complete)
 
     def _settle_alone(self, decision: Decision) -> bool:
-        entry_id = decision.entry.entry_id
         try:
-            self._settled(self._settle({entry_id: decision}), of=1)
+            self._settled(self._settle([decision]), of=1)
         except Exception as error:
-            _log.error("settle_failed", entry_id=str(entry_id), error=type(error).__name__)
+            _log.error("settle_failed", entry_id=str(decision.entry.entry_id), error=type(error).__name__)
             return False
         return True
 

@@ -139,9 +139,11 @@ def test_without_retry_after_there_is_none(vendor, make):
         ("expires_at", b'{"expires_at": "2026-04-01T10:00:00Z"}', datetime(2026, 4, 1, 10, tzinfo=UTC)),
         ("expires_at", b'{"expires_at": "2026-04-01T10:00:00"}', datetime(2026, 4, 1, 10, tzinfo=UTC)),
         ("expires_at", b'{"expires_at": "2026-04-01"}', datetime(2026, 4, 2, tzinfo=UTC)),
+        ("expires_at", b'{"expires_at": "20260401"}', datetime(2026, 4, 2, tzinfo=UTC)),
+        ("expires_at", b'{"expires_at": "2026-W14-3"}', datetime(2026, 4, 2, tzinfo=UTC)),
         ("data.until", b'{"data": {"until": "2026-04-01T10:00:00Z"}}', datetime(2026, 4, 1, 10, tzinfo=UTC)),
     ],
-    ids=["offset", "zulu", "no zone is UTC", "a date means its end", "nested"],
+    ids=["offset", "zulu", "no zone is UTC", "a date means its end", "without hyphens", "by week", "nested"],
 )
 def test_a_declared_status_is_scheduled_until_the_moment_in_the_body(vendor, make, field, body, expected):
     vendor.answers(202, body=body)

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from effaced.core.clock import ManualClock
 from effaced.notify.tables import Message
-from effaced.outbox.absences import Share, raised, ring_for_absences
+from effaced.outbox.absences import Share, recent_alarms, report_absence_spikes
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -29,7 +29,7 @@ def answer(house: House, erased: int, absent: int, resolver: str = "crm") -> Non
 
 def ring(house: House) -> list[str]:
     with house.db.begin() as session:
-        return ring_for_absences(session)
+        return report_absence_spikes(session)
 
 
 def told(house: House) -> list[dict[str, object]]:
@@ -49,7 +49,7 @@ def test_a_system_that_used_to_erase_and_then_knows_nobody_is_told_of(
     (event,) = house.events("ABSENCE_SPIKED")
     assert (event.payload["absent_before"], event.payload["answers_before"]) == (2, 22)
     with house.db.read() as session:
-        (alarm,) = raised(session).values()
+        (alarm,) = recent_alarms(session).values()
     assert (alarm.resolver, alarm.at, alarm.now, alarm.before) == (
         "crm",
         NOON + DAY,

@@ -10,7 +10,7 @@ from saga_breakers import Block
 from saga_cast import NOON, CheckingVendor, House, Vendor
 
 from effaced.breakers.model import BreakerState
-from effaced.breakers.sql import restart_waits as restart_breaker_waits
+from effaced.breakers.operations import restart_waits as restart_breaker_waits
 from effaced.core.clock import ManualClock
 from effaced.model import OutboxStatus, Verification
 from effaced.outbox.claim import claim
@@ -166,8 +166,9 @@ class TestAnOpenBreaker:
         assert until is not None
         noon.advance(-HOUR)
         with block.db.begin() as session:
-            assert restart_breaker_waits(session) == 1
-            assert restart_breaker_waits(session) == 0
+            store = block.breakers.store.within(session)
+            assert restart_breaker_waits(store) == 1
+            assert restart_breaker_waits(store) == 0
         assert block.another().retry_at("crm") == until - HOUR
 
     def test_that_an_officer_has_pinned_stays_so_until_the_named_date(
@@ -176,5 +177,5 @@ class TestAnOpenBreaker:
         block.breakers.force_open("resolver:crm", actor="officer:1", until=NOON + HOUR)
         noon.advance(-HOUR)
         with block.db.begin() as session:
-            assert restart_breaker_waits(session) == 0
+            assert restart_breaker_waits(block.breakers.store.within(session)) == 0
         assert block.another().retry_at("crm") == NOON + HOUR

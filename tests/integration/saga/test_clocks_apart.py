@@ -12,7 +12,7 @@ from company_house import eventually
 from fleet import fleet, recording
 from saga_breakers import Block
 from saga_cast import CheckingVendor, House, Vendor, add_request
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from effaced.core import clock, dbtime
 from effaced.core.db import Database
@@ -168,3 +168,19 @@ class TestAMachineThatIsFiveMinutesAhead:
             assert claim_delivery(session, "oncall", lease=lease) is not None
         with shared.db.begin() as session:
             assert claim_delivery(session, "oncall", lease=lease) is None
+
+
+def test_a_look_at_the_database_s_clock_keeps_what_its_connection_has_prepared(
+    migrated_postgres_url: str,
+) -> None:
+    database = Database(migrated_postgres_url, pool_size=1)
+    try:
+        with database.begin() as session:
+            for _ in range(10):
+                standing(session, "crm")
+        dbtime._readings.clear()
+        dbtime.now_for(database.sessions)
+        with database.begin() as session:
+            assert session.scalar(text("SELECT count(*) FROM pg_prepared_statements"))
+    finally:
+        database.dispose()

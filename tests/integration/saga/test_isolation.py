@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -17,6 +18,7 @@ from sqlalchemy import event, text
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
+from waiting import PATIENCE
 
 from effaced.audit.append import Record
 from effaced.audit.sink import DatabaseAuditSink
@@ -59,6 +61,18 @@ class TestCrashes:
             noon.advance(LEASE)
         assert [letter.error_code for letter in house.letters()] == ["crash_loop"]
         assert codes[:4] == [9, 9, 9, 9]  # with others, and three times alone
+
+    def test_while_a_resolver_is_opened_count_against_its_entries(
+        self, house: House, noon: ManualClock
+    ) -> None:
+        house.request(("p", "poison"), ("s", "innocent"))
+        runs = 0
+        while statuses(house) != {"p": OutboxStatus.ABANDONED, "s": OutboxStatus.SUCCEEDED}:
+            assert runs < 8
+            runs += 1
+            run_in_a_process(house, p="KillerAtOpening", s="Slow")
+            noon.advance(LEASE)
+        assert [letter.error_code for letter in house.letters()] == ["crash_loop"]
 
     def test_cost_no_other_resolver_its_read_back(self, house: House, noon: ManualClock) -> None:
         house.vendor("s", CheckingVendor(absent=lambda _: ConnectionError()))
@@ -305,6 +319,37 @@ class ExitsAtOpening(Vendor):
 
     async def __aexit__(self, *_: object) -> None:
         pass
+
+
+class Blocks(Vendor):
+    """Blocks its thread, and so its event loop, until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_called, self.released = threading.Event(), threading.Event()
+
+    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        self.is_called.set()
+        self.released.wait(PATIENCE)
+        return Erased()
+
+
+def test_a_resolver_that_blocks_its_thread_does_not_stop_the_others_for_good(
+    house: House, noon: ManualClock
+) -> None:
+    blocks = house.vendor("p", Blocks())
+    house.vendor("s", Vendor())
+    house.request(("p", "1"), ("s", "2"))
+    house.outbox().claim_batch(1)  # by a process that dies: the next claim wants this process to itself
+    noon.advance(LEASE * 2)
+    blocked = threading.Thread(target=house.drain, args=("p",))
+    blocked.start()
+    try:
+        assert blocks.is_called.wait(PATIENCE)
+        assert house.drain("s") == 1
+    finally:
+        blocks.released.set()
+        blocked.join(PATIENCE)
 
 
 class TestAResolverThatCancelsItsOwnTask:

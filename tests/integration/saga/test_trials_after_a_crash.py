@@ -41,7 +41,7 @@ def killed(house: Block, noon: ManualClock, *refs: str) -> None:
 
 def test_what_a_runner_died_with_is_no_trial_where_twice_does_harm(house: Block, noon: ManualClock) -> None:
     vendor = house.vendor("crm", Vendor(lambda _: Erased()), idempotent=False)
-    house.breakers.repository.update_state(CRM, "open")
+    house.breakers.repository.update_state(CRM, "open", opened_at=noon() - timedelta(minutes=1))
     killed(house, noon, "1")
     house.run()
     assert vendor.calls == []
@@ -62,7 +62,7 @@ def test_of_those_whose_runner_died_each_flies_alone(house: Block, noon: ManualC
 
     flying = set[UUID]()
     house.vendor("crm", Counting(), concurrency=10)
-    house.breakers.repository.update_state(CRM, "open")
+    house.breakers.repository.update_state(CRM, "open", opened_at=noon() - timedelta(minutes=1))
     killed(house, noon, "1", "2", "3")
     house.run()
     assert set(together) == {1}
@@ -71,7 +71,7 @@ def test_of_those_whose_runner_died_each_flies_alone(house: Block, noon: ManualC
 
 def test_those_who_were_on_trial_together_get_their_attempt_back(house: Block, noon: ManualClock) -> None:
     house.vendor("crm", Vendor())
-    house.breakers.repository.update_state(CRM, "open")
+    house.breakers.repository.update_state(CRM, "open", opened_at=noon() - timedelta(minutes=1))
     house.request(*(("crm", str(number)) for number in range(3)))
     gate, book = Gate(house.breakers, house.registry), RuleBook(RetryPolicy(), house.registry)
     claims = Claims(house.db.sessions, house.registry, gate, book, LEASE)
@@ -85,7 +85,7 @@ def test_a_trial_that_can_not_be_claimed_gives_its_slot_back(house: Block, noon:
     """The database has a bad moment after the breaker has let a trial through."""
     house.vendor("crm", Vendor())
     house.request(("crm", "1"))
-    house.breakers.repository.update_state(CRM, "open")
+    house.breakers.repository.update_state(CRM, "open", opened_at=noon() - timedelta(minutes=1))
     with house.db.begin() as session:
         session.execute(text("ALTER TABLE effaced_outbox RENAME TO elsewhere"))
     with pytest.raises(DBAPIError):

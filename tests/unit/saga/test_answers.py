@@ -13,6 +13,7 @@ from effaced.core.errors import ResolverError
 from effaced.model import FailureKind, OutboxOperation, Verification
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
+    Answer,
     AwaitsPerson,
     CallTimeout,
     CredentialsRefused,
@@ -199,6 +200,13 @@ def test_any_other_answer_is_a_permanent_failure(answer: Any, code: str) -> None
 def test_erased_is_no_answer_to_a_correction() -> None:
     said = read_answer(Erased(), OutboxOperation.RECTIFY)
     assert isinstance(said, CallFailure)
+
+
+@pytest.mark.parametrize("answer", [Erased(), Retained("tax_law_10y")], ids=repr)
+def test_a_retention_only_resolver_can_not_answer_that_it_erased_or_keeps(answer: Answer) -> None:
+    said = read_answer(answer, OutboxOperation.ERASE, retention_only=True)
+    assert isinstance(said, CallFailure)
+    assert (said.kind, said.code) == (FailureKind.PERMANENT, "unknown_answer")
 
 
 class Falsy:
