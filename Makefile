@@ -17,7 +17,7 @@ HEADING := @printf '\n== %s\n'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test check browser drill lock clean
+.PHONY: help setup setup-dev run test check lint types browser drill lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -30,15 +30,22 @@ run: setup ## Start the demo at http://127.0.0.1:8000 (PORT= changes the port); 
 	$(HEADING) "Starting effaced with its demo company on port $(PORT)"
 	@exec $(BIN)/effaced up --demo --port $(PORT)
 
-test: check browser ## Run all checks and all tests, on servers of their own.
+# Types and imports are checked while the tests run: those wait for other processes often enough.
+test: lint browser ## Run all checks and all tests, on servers of their own.
 	$(HEADING) "Tests"
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) $(TESTS)
+	@log=$$(mktemp); $(MAKE) --no-print-directory types >$$log 2>&1 & checking=$$!; failed=0; \
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) $(TESTS) || failed=1; \
+	wait $$checking || failed=1; cat $$log; rm -f $$log; exit $$failed
 	@printf '\nAll checks and tests passed.\n'
 
-check: setup-dev ## Lint, formatting, types, and who imports whom.
+check: lint types ## Lint, formatting, types, and who imports whom.
+
+lint: setup-dev ## Lint and formatting alone.
 	$(HEADING) "Lint and formatting (ruff)"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+types: setup-dev ## Types, and who imports whom, alone.
 	$(HEADING) "Types (mypy)"
 	@$(BIN)/mypy
 	$(HEADING) "Imports (import-linter)"

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced import migrate
-from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.audit.sink import AuditSink, DatabaseAuditSink, events_to, with_sink
+from effaced.breakers.listeners import BreakerListener
+from effaced.breakers.policies_in_force import read_overrides
+from effaced.breakers.policy import CallLimits
+from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
+from effaced.breakers.stores.sql import SqlBreakerStore
+from effaced.core import retry_defaults as defaults
+from effaced.core.arguments import checked
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError, Conflict
 from effaced.core.schema_level import SchemaGuard
+from effaced.core.transactions import own_sessions, require_transaction
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 from effaced.model import Correction, CorrectionValue, RequestKind, RequestStatus
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
+from effaced.saga.rules import call_limits
 from effaced.saga.runner import SagaRunner
 from effaced.saga.tell import AbandonedHook
 
@@ -43,11 +52,14 @@ class Taken:
     status: RequestStatus
 
 
+@checked
 class Effaced:
     """One database, one data map, one list of systems. Made once, at start; any thread may use it.
 
     `sessions` makes sessions on the database that holds the application's tables; effaced's own live
     beside them. `keys` is what `effaced keys new` prints. `resolvers` is a registry, or a resolvers.yaml.
+    `breakers` is a breakers.yaml, without which the built-in policy applies; `breaker_listeners` hear of
+    calls and transitions.
     """
 
     def __init__(
@@ -58,26 +70,33 @@ class Effaced:
         datamap: str | Path,
         resolvers: ResolverRegistry | str | Path,
         audit_sink: AuditSink | None = None,
+        breakers: str | Path | None = None,
+        breaker_listeners: Sequence[BreakerListener] = (),
     ) -> None:
         _require_driver(sessions)
         self._schema = SchemaGuard()
-        # Made like the application's, and watched: the application's own sessions are none of our business.
-        self._sessions = sessionmaker(class_=sessions.class_, **sessions.kw)
+        sink = self._sink = audit_sink or DatabaseAuditSink()
+        self._sessions = with_sink(own_sessions(sessions), sink)
         self._schema.watch(self._sessions)
         self._keyring = Keyring.parse(keys)
         self._datamap = datamap
         self._resolvers = resolvers
-        self._plan: ErasurePlan | None = None
-        sink = audit_sink or DatabaseAuditSink()
+        self._breakers = breakers, tuple(breaker_listeners)
+        self._executor: Executor | None = None
         self.outbox = Outbox(self._sessions, keyring=self._keyring, audit_sink=sink)
 
     def migrate(self) -> None:
-        """Make or update effaced's tables. The application's own are left alone."""
+        """Make or update effaced's tables, where the application's engine looks. Its own are left alone."""
         with self._sessions() as session:
-            migrate.upgrade(session.get_bind().engine.url.render_as_string(hide_password=False))
+            migrate.upgrade(session.get_bind().engine)
 
     def erase(
-        self, session: Session, subject_id: str, *, subject_type: str | None = None, reason: str | None = None
+        self,
+        session: Session,
+        subject_id: str | int | UUID,
+        *,
+        subject_type: str | None = None,
+        reason: str | None = None,
     ) -> Taken:
         """Erase a person in the caller's transaction, and record every call that has to follow.
 
@@ -86,51 +105,54 @@ class Effaced:
         covers this one, it is taken in as a duplicate (status `received`) and completes with the other one.
         `subject_type` is for maps with several kinds of people.
         """
-        return self._take(session, RequestKind.ERASURE, subject_id, subject_type, {}, reason)
+        with events_to(session, self._sink):
+            return self._take(session, RequestKind.ERASURE, subject_id, subject_type, {}, reason)
 
     def rectify(
         self,
         session: Session,
-        subject_id: str,
+        subject_id: str | int | UUID,
         corrections: Mapping[str, CorrectionValue],
         *,
         subject_type: str | None = None,
         reason: str | None = None,
     ) -> Taken:
         """Correct values, by category of the data map or by `table.column`, in the caller's transaction."""
-        return self._take(session, RequestKind.RECTIFICATION, subject_id, subject_type, corrections, reason)
+        with events_to(session, self._sink):
+            return self._take(
+                session, RequestKind.RECTIFICATION, subject_id, subject_type, corrections, reason
+            )
 
     def _take(
         self,
         session: Session,
         kind: RequestKind,
-        subject_id: str,
+        subject_id: str | int | UUID,
         subject_type: str | None,
         corrections: Mapping[str, CorrectionValue],
         reason: str | None,
     ) -> Taken:
+        asked = IntakeRequest(
+            kind,
+            str(subject_id),
+            subject_type=subject_type,
+            corrections=[Correction(name, value) for name, value in corrections.items()],
+            approvals=0,
+            reason=reason,
+        )
+        require_transaction(session.connection())
         session.flush()
         self._schema.require(session.connection())
+        executor, plan = self._planned(session)
         try:
-            intake = receive(
-                session,
-                self._keyring,
-                self._plan_on(session),
-                kind=kind,
-                subject_id=subject_id,
-                subject_type=subject_type,
-                api_key=None,
-                corrections=[Correction(name, value) for name, value in corrections.items()],
-                approvals=0,
-                reason=reason,
-            )
+            intake = receive(session, self._keyring, plan, asked)
         except IntegrityError:  # one unexecuted erasure per person
             raise Conflict(
                 "Somebody else is just having this person erased; roll back and ask again."
             ) from None
         request = intake.request
         if not intake.duplicate:
-            self._executor.carry_out(session, request)
+            executor.carry_out(session, request)
             session.flush()
             # The application's objects of the person are not as the database has them any more.
             session.expire_all()
@@ -144,8 +166,8 @@ class Effaced:
     def runner(
         self,
         *,
-        max_attempts: int = 8,
-        batch_size: int = 50,
+        max_attempts: int = defaults.MAX_ATTEMPTS,
+        batch_size: int = defaults.BATCH_SIZE,
         backoff: BackoffPolicy | None = None,
         policy: RetryPolicy | None = None,
         on_abandoned: AbandonedHook | None = None,
@@ -165,8 +187,25 @@ class Effaced:
 
     @cached_property
     def breakers(self) -> BreakerRegistry:
-        """Which systems are left alone for now, shared by all processes; with the built-in policy."""
-        return BreakerRegistry(SQLCircuitBreakerStateRepository(self._sessions))
+        """The circuit breakers, shared by all processes, with what was changed at run time."""
+        path, listeners = self._breakers
+        limits = call_limits(self.registry, RetryPolicy())
+        policies = load_policies(path, limits=limits)
+        return BreakerRegistry(
+            SqlBreakerStore(self._sessions),
+            policies,
+            listeners,
+            overrides=self._breaker_overrides,
+            limits=self._call_limits,
+        )
+
+    def _breaker_overrides(self) -> dict[str, dict[str, Any]]:
+        with self._sessions() as session:
+            return read_overrides(session)
+
+    def _call_limits(self) -> dict[str, CallLimits]:
+        with self._sessions() as session:
+            return call_limits(self.registry, RetryPolicy(), session)
 
     @cached_property
     def datamap(self) -> DataMap:
@@ -174,20 +213,21 @@ class Effaced:
 
     @property
     def plan(self) -> ErasurePlan:
-        """The map, checked against the live database when first needed."""
-        if self._plan is not None:
-            return self._plan
+        """The plan by the map, which is checked against the live database. Kept until the schema changes."""
         with self._sessions() as session:
-            return self._plan_on(session)
+            return self._planned(session)[1]
 
-    def _plan_on(self, session: Session) -> ErasurePlan:
-        """The plan, made on the session's own connection if there is none yet.
+    def _planned(self, session: Session) -> tuple[Executor, ErasurePlan]:
+        """Who executes, and the plan for the schema that this transaction meets.
 
-        A second connection would wait for the caller's locks, or for a pool that the caller has emptied.
+        Made on the session's own connection: a second one would wait for the caller's locks, or for a pool
+        that the caller has emptied.
         """
-        if self._plan is None:
-            self._plan = plan_erasure(session.connection(), self.datamap, self._keyring)
-        return self._plan
+        if (executor := self._executor) is not None:
+            return executor, executor.plan_on(session)
+        plan = plan_erasure(session.connection(), self.datamap, self._keyring)
+        self._executor = executor = Executor(self._sessions, self._keyring, plan, self.registry)
+        return executor, plan
 
     @cached_property
     def registry(self) -> ResolverRegistry:
@@ -195,10 +235,6 @@ class Effaced:
             self._resolvers.require_refs(self.datamap.ref_kinds)
             return self._resolvers
         return load_registry(self._resolvers, refs=self.datamap.ref_kinds, keyring=self._keyring)
-
-    @cached_property
-    def _executor(self) -> Executor:
-        return Executor(self._sessions, self._keyring, self.plan, self.registry)
 
 
 def _require_driver(sessions: sessionmaker[Session]) -> None:

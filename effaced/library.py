@@ -2,6 +2,25 @@
 
 from effaced.audit.append import Record
 from effaced.audit.sink import AuditSink, DatabaseAuditSink
+from effaced.breakers.cooldowns import CooldownStore
+from effaced.breakers.layered.drift import DriftReconciler, get_drift_reconciler
+from effaced.breakers.layered.shadow import ShadowLogger, get_shadow_logger
+from effaced.breakers.listeners import BreakerListener
+from effaced.breakers.model import (
+    BreakerOpenError,
+    BreakerRole,
+    BreakerState,
+    CircuitBreakerStateData,
+    Transition,
+)
+from effaced.breakers.open_store import open_store
+from effaced.breakers.policy import BreakerPolicies, BreakerPolicy
+from effaced.breakers.policy_file import load_policies
+from effaced.breakers.registry import BreakerRegistry
+from effaced.breakers.repository import CircuitBreakerStateRepository
+from effaced.breakers.stores.memory import MemoryBreakerStore
+from effaced.breakers.stores.redis import RedisBreakerStore
+from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core.config import load_settings
 from effaced.core.crypto import Keyring, new_key
 from effaced.core.db import Database
@@ -54,13 +73,24 @@ __all__ = [
     "AwaitsPerson",
     "BackoffPolicy",
     "BackoffStrategy",
+    "BreakerListener",
+    "BreakerOpenError",
+    "BreakerPolicies",
+    "BreakerPolicy",
+    "BreakerRegistry",
+    "BreakerRole",
+    "BreakerState",
+    "CircuitBreakerStateData",
+    "CircuitBreakerStateRepository",
     "ConfigurationError",
     "Conflict",
+    "CooldownStore",
     "Correction",
     "CredentialsRefused",
     "DLQCompressedEntry",
     "Database",
     "DatabaseAuditSink",
+    "DriftReconciler",
     "Effaced",
     "EffacedError",
     "Erased",
@@ -69,6 +99,7 @@ __all__ = [
     "InMemoryFailedOperationRepository",
     "Keyring",
     "Limits",
+    "MemoryBreakerStore",
     "Outbox",
     "OutboxEntry",
     "OutboxOperation",
@@ -77,6 +108,7 @@ __all__ = [
     "Record",
     "Rectified",
     "RectifyingResolver",
+    "RedisBreakerStore",
     "Refused",
     "Registered",
     "Resolver",
@@ -90,15 +122,22 @@ __all__ = [
     "SagaRunner",
     "Scheduled",
     "SchemaMismatch",
+    "ShadowLogger",
+    "SqlBreakerStore",
     "SqlStatusCountsSource",
     "StatusCountsSource",
     "Strict",
     "SubjectRef",
     "Taken",
     "TransientFailure",
+    "Transition",
     "VerifyingResolver",
+    "get_drift_reconciler",
+    "get_shadow_logger",
     "http_client",
+    "load_policies",
     "load_settings",
     "new_key",
+    "open_store",
     "validate",
 ]

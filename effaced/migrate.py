@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from alembic import command
@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.script.revision import ResolutionError
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, delete, insert, inspect, select
+from sqlalchemy import Connection, Engine, delete, insert, inspect, select
 
 from effaced.core.database_roles import close_tables
 from effaced.core.db import Base, Database
@@ -24,15 +24,18 @@ from effaced.core.schema_level import VERSION_TABLE, SchemaLevel, code_level
 _PACKAGE = Path(__file__).parent
 
 
-def upgrade(url: str, revision: str = "head") -> None:
-    """Apply what is missing. Several processes may call this at once; one does the work."""
-    with _refusing_a_newer_database(revision):
-        command.upgrade(_config(url), revision)
+def upgrade(database: str | Engine, revision: str = "head") -> None:
+    """Apply what is missing. Several processes may call this at once; one does the work.
+
+    An application's own engine is used as it is: its address need not say where it connects to.
+    """
+    with _refusing_a_newer_database(revision), _engine_of(database) as engine:
+        command.upgrade(_config(engine), revision)
 
 
 def downgrade(url: str, revision: str) -> None:
-    with _refusing_a_newer_database(revision):
-        command.downgrade(_config(url), revision)
+    with _refusing_a_newer_database(revision), _engine_of(url) as engine:
+        command.downgrade(_config(engine), revision)
 
 
 @contextmanager
@@ -82,8 +85,24 @@ def load_tables() -> type[Base]:
     return Base
 
 
-def _config(url: str) -> Config:
+@contextmanager
+def _engine_of(database: str | Engine) -> Iterator[Engine]:
+    if isinstance(database, Engine):
+        if database.dialect.name == "sqlite":
+            # Readers and a writer would wait for each other otherwise. The file remembers it.
+            with closing(database.raw_connection()) as connection, closing(connection.cursor()) as cursor:
+                cursor.execute("PRAGMA journal_mode = WAL")
+        yield database
+        return
+    own = Database(database)
+    try:
+        yield own.engine
+    finally:
+        own.dispose()
+
+
+def _config(engine: Engine) -> Config:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["database"] = Database(url)
+    config.attributes["engine"] = engine
     return config

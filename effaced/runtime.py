@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -14,35 +15,36 @@ from effaced import migrate
 from effaced.accounts.refusals import close_refusals
 from effaced.accounts.throttle import forget_old_counters
 from effaced.audit.sink import DatabaseAuditSink
+from effaced.breakers import operations as breaker_operations
 from effaced.breakers import transitions as moves
-from effaced.breakers.autotune import BreakerAutoTuner
-from effaced.breakers.model import RESOLVER, BreakerState, Transition
-from effaced.breakers.observe import WINDOW_S, BreakerAdvisor
-from effaced.breakers.policy import DEFAULTS, BreakerPolicies
+from effaced.breakers.advice.metrics import WINDOW_S, BreakerAdvisor
+from effaced.breakers.advice.tuner import BreakerAutoTuner
+from effaced.breakers.layered import outage_log
+from effaced.breakers.model import RESOLVER, BreakerState, StoreUnavailable, Transition, split_name
+from effaced.breakers.open_store import open_store
+from effaced.breakers.policies_in_force import read_overrides
+from effaced.breakers.policy import DEFAULTS, BreakerPolicies, CallLimits
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.shadow_rows import forget_synced
-from effaced.breakers.sql import restart_waits as restart_breaker_waits
-from effaced.breakers.stores import open_store
+from effaced.breakers.stores.base import BreakerStore
 from effaced.breakers.telemetry import KEPT, Called
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import Keyring
 from effaced.core.database_roles import changeable_tables, require_rights
 from effaced.core.db import Database, sqlite_file
-from effaced.core.errors import ConfigurationError, Problem
 from effaced.core.http_clients import require_time
 from effaced.core.log import get_logger
 from effaced.core.private_files import open_to_others
 from effaced.core.schema_level import SchemaGuard
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
-from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
+from effaced.datamap.plan.erasure import ErasurePlan, current_plan, plan_erasure
 from effaced.datamap.plan.retention import RetentionPlan, plan_retention
-from effaced.deadletters import sla
-from effaced.deadletters.record import Failure, record_failures, record_recoveries
+from effaced.deadletters.record import record_failures, record_recoveries
 from effaced.deadletters.repository import SQLFailedOperationRepository
-from effaced.model import DeadLetterDomain, PolicyKind, PolicyScope
+from effaced.deadletters.rules import Failure, sla_from_hours
+from effaced.model import DeadLetterDomain
 from effaced.notify.claim import restart_waits as restart_delivery_waits
 from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
@@ -50,21 +52,22 @@ from effaced.notify.notices import BreakerClosed, BreakerOpened, Notice
 from effaced.notify.settle import Rules, Undeliverable
 from effaced.notify.tidy import forget_old_messages
 from effaced.notify.write import announce
-from effaced.outbox.absences import ring_for_absences
+from effaced.outbox.absences import report_absence_spikes
 from effaced.outbox.due import due_resolvers
+from effaced.outbox.flow import standing
 from effaced.outbox.waits import restart_waits
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
 from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
 from effaced.requests.read import refs_of
-from effaced.resolvers.load import load_registry
+from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retention.run import Ender, refresh
-from effaced.retries.overrides import Override, get_all
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.forget import LOT, forget_attempts
 from effaced.saga.gate import Gate
+from effaced.saga.rules import call_limits, limits_of
 from effaced.saga.runner import SagaRunner
 from effaced.triage.housekeeping import tidy_letters
 from effaced.triage.redrive import AHEAD, advance_all
@@ -86,21 +89,30 @@ class Runtime:
         self._schema = SchemaGuard()
         self._schema.watch(self.db.sessions, self.db.readers)
         self.keyring: Keyring = settings.keyring
+        self._plan: ErasurePlan | None = None
+        self._retention: RetentionPlan | None = None
 
     @cached_property
     def datamap(self) -> DataMap:
         return load_map(self.settings.datamap)
 
-    @cached_property
+    @property
     def plan(self) -> ErasurePlan:
+        """Made anew when the schema has changed; ConfigurationError if the map does not fit it any more."""
         with self.db.read() as session:
-            return plan_erasure(session.connection(), self.datamap, self.keyring)
+            return self.plan_on(session)
+
+    def plan_on(self, session: Session) -> ErasurePlan:
+        """The plan for the schema that this transaction meets."""
+        if self._plan is None:
+            self._plan = plan_erasure(session.connection(), self.datamap, self.keyring)
+        else:
+            self._plan = current_plan(session, self._plan)
+        return self._plan
 
     @cached_property
     def registry(self) -> ResolverRegistry:
-        registry = load_registry(self.settings.resolvers, refs=self.datamap.ref_kinds, keyring=self.keyring)
-        registry.require_time(self.settings.lease)
-        return registry
+        return load_resolvers(self.settings, self.datamap)
 
     @cached_property
     def executor(self) -> Executor:
@@ -110,12 +122,19 @@ class Runtime:
             self.plan,
             self.registry,
             batch_rows=self.settings.batch_rows,
-            zone=self.settings.zone,
+            retention=self.retention,
         )
 
-    @cached_property
+    @property
     def retention(self) -> RetentionPlan:
-        return plan_retention(self.plan, self.settings.zone)
+        with self.db.read() as session:
+            return self.retention_on(session)
+
+    def retention_on(self, session: Session) -> RetentionPlan:
+        plan = self.plan_on(session)
+        if self._retention is None or self._retention.plan is not plan:
+            self._retention = plan_retention(plan, self.settings.zone)
+        return self._retention
 
     @cached_property
     def ender(self) -> Ender:
@@ -137,30 +156,46 @@ class Runtime:
 
     @cached_property
     def breaker_policies(self) -> BreakerPolicies:
-        policies = load_policies(self.settings.breakers, self.settings.breaker_overrides, self._options)
-        policies.require_longer_than({each.name: each.limits.timeout for each in self.registry})
-        _require_opening_in_time(policies, self.registry, self.policy.max_attempts)
-        return policies
+        limits = call_limits(self.registry, self.policy)
+        return load_policies(self.settings.breakers, self.settings.breaker_overrides, self._options, limits)
+
+    @cached_property
+    def breaker_store(self) -> BreakerStore:
+        """Made when first needed, which in a worker is after the fork."""
+        settings = self.settings
+        return open_store(settings.breaker_store, self.db, settings.breaker_redis_url or settings.redis_url)
 
     @cached_property
     def breakers(self) -> BreakerRegistry:
-        """Made when first needed, which in a worker is after the fork."""
-        settings = self.settings
-        store = open_store(settings.breaker_store, self.db, settings.breaker_redis_url or settings.redis_url)
         return BreakerRegistry(
-            store,
+            self.breaker_store,
             self.breaker_policies,
             on_transition=self._announce_move,
             overrides=self._breaker_overrides,
+            limits=self._call_limits,
         )
 
     def _breaker_overrides(self) -> dict[str, dict[str, Any]]:
         with self.db.read() as session:
-            return _overridden(session)
+            return read_overrides(session)
+
+    def _call_limits(self) -> dict[str, CallLimits]:
+        with self.db.read() as session:
+            return call_limits(self.registry, self.policy, session)
 
     def breaker_policies_in_force(self, session: Session) -> BreakerPolicies:
-        """With what people have changed, as it is this moment."""
-        return self.breaker_policies.replace(_overridden(session))
+        """With what people have changed, of breakers and of retries, as it is this moment."""
+        limits = call_limits(self.registry, self.policy, session)
+        return self.breaker_policies.replace(read_overrides(session), limits)
+
+    def rate_in_force(self, session: Session, breaker: str) -> float | None:
+        """The rate limit of a resolver, or of `defaults`, in calls per second; a host has none."""
+        if breaker == DEFAULTS:
+            return standing(session, "").common_rate
+        scope, name = split_name(breaker)
+        if scope != RESOLVER:
+            return None
+        return standing(session, name).rate(limits_of(self.registry, name).rate_per_second)
 
     @property
     def called(self) -> list[Called]:
@@ -186,7 +221,8 @@ class Runtime:
         with self.db.begin() as session:
             restart_waits(session)
             restart_delivery_waits(session)
-            restart_breaker_waits(session)
+            with suppress(StoreUnavailable):
+                breaker_operations.restart_waits(self.breaker_store.within(session))
 
     def due(self) -> set[str]:
         """The resolvers with something to do that may be called now."""
@@ -231,8 +267,10 @@ class Runtime:
             forget_old_answers(session)
             forget_old_messages(session)
             forget_policies_of_closed(session)
-            moves.forget(session, KEPT)
-            forget_synced(session, KEPT)
+            moves.delete_old(session, KEPT)
+            outage_log.delete_old(session, KEPT)
+            with suppress(StoreUnavailable):
+                breaker_operations.prune_cooldowns(self.breaker_store.within(session))
         with self.db.begin() as session:
             forget_old_counters(session)
             close_refusals(session)
@@ -263,7 +301,7 @@ class Runtime:
     def ring_for_absences(self) -> list[str]:
         """Tell somebody of systems that all of a sudden know nobody; their names."""
         with self.db.begin() as session:
-            return ring_for_absences(session)
+            return report_absence_spikes(session)
 
     @property
     def dead_letters(self) -> SQLFailedOperationRepository:
@@ -276,7 +314,7 @@ class Runtime:
     @cached_property
     def letter_sla(self) -> Mapping[str, timedelta]:
         """How long dead letters may wait, by domain."""
-        return sla.thresholds(self.settings.dead_letter_hours)
+        return sla_from_hours(self.settings.dead_letter_hours)
 
     def advance_redrives(self) -> int:
         """Take every redrive as far as its pace allows until the next sweep; how many there are."""
@@ -311,10 +349,6 @@ class Runtime:
             _log.warning("database_file_open_to_others", file=str(file), see=f"chmod o= {file}*")
 
 
-def _overridden(session: Session) -> dict[str, dict[str, Any]]:
-    return {_breaker(each): dict(each.body) for each in get_all(session, PolicyKind.BREAKER)}
-
-
 def _notice(made: Transition) -> Notice | None:
     """What is worth telling: that calls are held back, and that they go out again. No failed trial is."""
     if made.old is BreakerState.CLOSED and made.new is BreakerState.OPEN:
@@ -322,24 +356,6 @@ def _notice(made: Transition) -> Notice | None:
     if made.old is not BreakerState.CLOSED and made.new is BreakerState.CLOSED:
         return BreakerClosed(breaker=made.service_name, reason=made.reason)
     return None
-
-
-def _breaker(override: Override) -> str:
-    """What an override is about, as breakers are called."""
-    target = override.target
-    return DEFAULTS if target.scope is PolicyScope.GLOBAL else f"{target.scope}:{target.key}"
-
-
-def _require_opening_in_time(policies: BreakerPolicies, registry: ResolverRegistry, attempts: int) -> None:
-    """With little to do one entry makes all the calls: a breaker that opens too late would not save it."""
-    problems = [
-        Problem(f"resolvers.{each.name}.fail_max", f"must be under its {most} attempts")
-        for each in registry
-        if 1 < (most := each.limits.max_attempts or attempts) <= policies.for_resolver(each.name).fail_max
-    ]
-    if problems:
-        said = "A vendor that is down would have calls abandoned before its breaker opens."
-        raise ConfigurationError(said, problems=problems)
 
 
 def _open_dead_letter(session: Session, lost: Undeliverable) -> None:

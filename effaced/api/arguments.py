@@ -11,10 +11,9 @@ from werkzeug.datastructures import MultiDict
 
 from effaced.core.errors import NotFound, Problem, Refused
 from effaced.core.paging import PAGE
-from effaced.deadletters.context import as_uuid
+from effaced.deadletters.arguments import as_uuid
 from effaced.deadletters.read import DeadLetterFilter
-from effaced.deadletters.rules import OPEN
-from effaced.deadletters.sla import Sla
+from effaced.deadletters.rules import OPEN, Sla
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 
 E = TypeVar("E", bound=StrEnum)
@@ -24,6 +23,7 @@ _LONGEST = 255
 _MOST_PROBLEMS = 20
 _FILTER = (
     "status", "domain", "resolver", "error", "code", "request_id", "assigned_to", "unassigned", "late",
+    "expired",
 )  # fmt: skip
 
 
@@ -57,13 +57,18 @@ def number_of(given: Mapping[str, str], name: str, least: int, most: int, defaul
     return int(value)
 
 
+def word_of(given: Arguments, name: str, words: type[E]) -> E | None:
+    """One of these words, or nothing."""
+    return next(iter(_words(given.getlist(name)[:1], name, words)), None)
+
+
 def letter_filter(given: Arguments, sla: Sla, *, paging: bool = False) -> DeadLetterFilter:
-    """Which letters a call is about. Without `status` those that are open; `all` takes every one."""
+    """Which dead letters a call is about. Without `status` those that are open; `all` takes every one."""
     only(given, *_FILTER, *(("after", "limit") if paging else ()))
     words = given.getlist("status")
     return DeadLetterFilter(
         statuses=() if "all" in words else _words(words, "status", DeadLetterStatus) or OPEN,
-        domain=next(iter(_words(given.getlist("domain")[:1], "domain", DeadLetterDomain)), None),
+        domain=word_of(given, "domain", DeadLetterDomain),
         resolver=_text(given, "resolver"),
         error=_text(given, "error"),
         code=_text(given, "code"),
@@ -71,6 +76,7 @@ def letter_filter(given: Arguments, sla: Sla, *, paging: bool = False) -> DeadLe
         assigned_to=_id(given, "assigned_to"),
         unassigned=_flag(given, "unassigned"),
         late=_flag(given, "late"),
+        expired=_flag(given, "expired"),
         sla=sla,
     )
 

@@ -15,7 +15,6 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
-    model_validator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
@@ -87,7 +86,7 @@ PolicyFields = Annotated[dict[str, Any], Field(max_length=MOST_POLICY_FIELDS)]
 class RequestBody(Body):
     """A subject request. A rectification says what to correct, by category or by `table.column`.
 
-    `retry` are fields of the retry policy, for this request alone; who takes it in checks them.
+    `retry` are fields of the retry policy, for this request alone. Intake checks both.
     """
 
     kind: Literal["erasure", "rectification"]
@@ -97,14 +96,6 @@ class RequestBody(Body):
     )
     reason: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)] | None = None
     retry: PolicyFields | None = None
-
-    @model_validator(mode="after")
-    def _kind_fits(self) -> RequestBody:
-        if self.kind == "rectification" and self.corrections is None:
-            raise PydanticCustomError("corrections_missing", "is missing")
-        if self.kind == "erasure" and self.corrections is not None:
-            raise PydanticCustomError("corrections_extra", "goes with a rectification only")
-        return self
 
 
 class PolicyBody(Body):
@@ -174,8 +165,6 @@ def _read(request: Request) -> bytes:
 
 def _problem(detail: ErrorDetails) -> Problem:
     context: dict[str, Any] = detail.get("ctx", {})
-    if detail["type"].startswith("corrections_"):
-        return Problem("corrections", detail["msg"])
     if detail["type"] == "value":
         return Problem(".".join(_shown(part) for part in detail["loc"]), detail["msg"])
     message = _MESSAGES.get(detail["type"], "is not valid").format(**context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -11,8 +12,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced.breakers.admission import effective_state
-from effaced.breakers.model import BreakerState, StoreUnavailable
-from effaced.breakers.telemetry import names_of_all
+from effaced.breakers.model import BreakerState, CircuitBreakerStateData, StoreUnavailable
+from effaced.breakers.stores.base import new_row
+from effaced.breakers.telemetry import names_of_all, summary
 from effaced.core import clock
 from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter
@@ -65,20 +67,62 @@ def paused(session: Session, runtime: Runtime) -> Iterator[Metric]:
 
 
 def breakers(_session: Session, runtime: Runtime) -> Iterator[Metric]:
-    """As judged now, pins included. A store that does not answer tells nothing; the other measures stay."""
+    """As calls meet them: a pin's state, open while a cooldown holds."""
     gauge = GaugeMetricFamily(
-        "effaced_breaker_state", "1 for the state that a breaker is in.", labels=["breaker", "state"]
+        "effaced_breaker_state",
+        "1 for the state that a breaker is in; open while a cooldown holds.",
+        labels=["breaker", "state"],
+    )
+    cooldown = GaugeMetricFamily(
+        "effaced_breaker_cooldown_seconds",
+        "For how long a vendor still asks not to be called; 0 if it does not.",
+        labels=["breaker"],
+    )
+    away = GaugeMetricFamily(
+        "effaced_breaker_store_away",
+        "1 while the breaker store does not answer.",
     )
     try:
-        stored = {each.service_name: each for each in runtime.breakers.repository.load_all()}
+        stored = {each.service_name: each for each in runtime.breakers.store.load_all()}
+        now = runtime.breakers.store.now()
     except StoreUnavailable:
+        away.add_metric([], 1.0)
+        yield away
         return
-    now = clock.now()
+    away.add_metric([], float(runtime.breakers.store.is_away))
     for name in sorted(set(names_of_all(runtime.called)) | stored.keys()):
-        current = effective_state(stored[name], now) if name in stored else BreakerState.CLOSED
+        row = stored.get(name) or new_row(name)
+        current = BreakerState.OPEN if _holds_calls(row, now) else effective_state(row, now)
         for state in BreakerState:
             gauge.add_metric([name, state.value], float(state is current))
-    yield gauge
+        left = row.cooldown_until - now if row.cooldown_until else timedelta(0)
+        cooldown.add_metric([name], max(0.0, left.total_seconds()))
+    yield from (gauge, cooldown, away)
+
+
+def _holds_calls(row: CircuitBreakerStateData, now: datetime) -> bool:
+    return row.is_cooling(now) and not row.is_pinned(now)
+
+
+def breaker_summary(session: Session, runtime: Runtime) -> Iterator[Metric]:
+    """Figures of the last day, as `effaced breaker summary` has them."""
+    opens = GaugeMetricFamily(
+        "effaced_breaker_opens_last_day", "Openings and Retry-After holds.", labels=["breaker", "reason"]
+    )
+    held = GaugeMetricFamily(
+        "effaced_breaker_held_back_seconds_last_day",
+        "For how long no call was let through.",
+        labels=["breaker"],
+    )
+    saved = GaugeMetricFamily(
+        "effaced_breaker_time_saved_seconds_last_day", "An estimate.", labels=["breaker"]
+    )
+    for each in summary(session, runtime.called):
+        for reason, count in each.reasons.items():
+            opens.add_metric([each.breaker, reason], count)
+        held.add_metric([each.breaker], each.held_back_s)
+        saved.add_metric([each.breaker], each.time_saved_ms_estimate / 1000)
+    yield from (opens, held, saved)
 
 
 def letters(session: Session, _runtime: Runtime) -> Iterator[Metric]:
@@ -140,4 +184,14 @@ def _names(runtime: Runtime) -> set[str]:
     return {each.name for each in runtime.registry}
 
 
-MEASURES: list[Measure] = [entries, oldest, paused, breakers, letters, overdue, not_verified, attempts]
+MEASURES: list[Measure] = [
+    entries,
+    oldest,
+    paused,
+    breakers,
+    breaker_summary,
+    letters,
+    overdue,
+    not_verified,
+    attempts,
+]

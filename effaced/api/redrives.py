@@ -12,7 +12,7 @@ from effaced.api.current import current_runtime
 from effaced.api.letter_bodies import RedriveBody
 from effaced.core.errors import Problem, Refused
 from effaced.deadletters.read import DeadLetterFilter
-from effaced.deadletters.sla import Sla
+from effaced.deadletters.rules import Sla
 from effaced.triage.redrive import cancel_redrive, start_redrive
 from effaced.triage.redrive_read import (
     list_redrives,

@@ -20,7 +20,7 @@ from effaced.audit.export import Format, export
 from effaced.core.errors import Conflict, Problem, Refused
 from effaced.core.log import get_logger
 from effaced.model import Correction, RequestKind, RequestStatus
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.runtime import Runtime
 
 blueprint = Blueprint("requests", __name__)
@@ -88,7 +88,6 @@ def _take_in(
     When the same person or the same call comes in twice at once, the database lets one of them through;
     the other one starts again and finds what the first has left.
     """
-    _ = runtime.plan  # read the map, and find fault with it, before anything is locked
     for _ in range(2):
         try:
             with runtime.db.begin() as session:
@@ -103,22 +102,19 @@ def _take_in_once(
 ) -> tuple[Answer, UUID | None]:
     if call and (earlier := call.earlier_answer(session, runtime.keyring)):
         return earlier, None
-    intake = receive(
-        session,
-        runtime.keyring,
-        runtime.plan,
-        kind=RequestKind(body.kind),
-        subject_id=body.subject.id,
+    asked = IntakeRequest(
+        RequestKind(body.kind),
+        body.subject.id,
         subject_type=body.subject.type,
-        corrections=[Correction(name, value) for name, value in (body.corrections or {}).items()],
         api_key=key,
+        corrections=[Correction(name, value) for name, value in (body.corrections or {}).items()],
         reason=body.reason,
-        retry=body.retry,
-        zone=runtime.settings.zone,
+        retry=body.retry or {},
     )
+    intake = receive(session, runtime.keyring, runtime.plan_on(session), asked, zone=runtime.settings.zone)
     taken = intake.request
     # To another key's caller a duplicate looks like any other request.
-    answer = Answer(200 if intake.told_original else 201, shapes.brief(session, taken))
+    answer = Answer(200 if intake.visible_original else 201, shapes.brief(session, taken))
     if call:
         call.remember(session, runtime.keyring, answer)
     return answer, taken.id if taken.status is RequestStatus.APPROVED else None

@@ -13,8 +13,8 @@ from effaced.core import clock
 from effaced.model import Evidence, OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation
-from effaced.requests.duplicates import may_name, status_told
-from effaced.requests.progress import Progress, progress_of
+from effaced.requests.duplicates import may_reveal, visible_status
+from effaced.requests.progress import BatchProgress, progress_of
 from effaced.requests.tables import Request
 
 EVENTS_SHOWN = 500
@@ -30,7 +30,7 @@ def brief(session: Session, request: Request) -> dict[str, Any]:
         "id": str(request.id),
         "ref": request.ref,
         "kind": request.kind.value,
-        "status": status_told(request, original).value,
+        "status": visible_status(request, original).value,
         "received_at": clock.text(request.received_at),
         "due_at": clock.text(request.due_at),
         "completed_at": clock.text(request.completed_at),
@@ -67,10 +67,10 @@ def path_of(request: Request) -> str:
 
 def _duplicate_of(request: Request, original: Request | None) -> dict[str, Any]:
     """The id of the original, for the key that sent both."""
-    return {"duplicate_of": str(original.id)} if original and may_name(request, original) else {}
+    return {"duplicate_of": str(original.id)} if original and may_reveal(request, original) else {}
 
 
-def _progress(progress: Progress | None) -> dict[str, Any] | None:
+def _progress(progress: BatchProgress | None) -> dict[str, Any] | None:
     if progress is None:
         return None
     tables = {each.label: {"done": each.done, "total": each.total} for each in progress.tables}

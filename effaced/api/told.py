@@ -16,7 +16,7 @@ from effaced.audit.events import (
 )
 from effaced.audit.read import AuditFilter
 from effaced.audit.tables import AuditEvent
-from effaced.requests.duplicates import may_name
+from effaced.requests.duplicates import may_reveal
 from effaced.requests.tables import Request
 
 _DUPLICATE = frozenset(each.type for each in (RequestDuplicate, DuplicateCompleted, DuplicateReleased))
@@ -33,7 +33,7 @@ def trail_told(session: Session, request: Request) -> AuditFilter:
     A released duplicate no longer knows whose duplicate it was, so it does not say that it was one.
     """
     original = original_of(session, request)
-    own = original is not None and may_name(request, original)
+    own = original is not None and may_reveal(request, original)
     return AuditFilter(
         request_id=request.id,
         without=frozenset() if own else _DUPLICATE,

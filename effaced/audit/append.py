@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -16,6 +16,8 @@ from effaced.core.sql import insert_rows
 from effaced.model import SubjectKey
 
 SYSTEM = "system"
+# The key in a session's `info` under which its sink is, unless it is the trail.
+SINK = "effaced.audit_sink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,27 @@ class Record:
     subject: SubjectKey | None = None
 
 
+@runtime_checkable
+class AuditSink(Protocol):
+    """Takes events in the transaction of what they tell of: what it raises undoes that, too."""
+
+    def append(self, session: Session, records: Sequence[Record]) -> None: ...
+
+
 def append(session: Session, records: Iterable[Record]) -> None:
-    """Append in the order given. An event of an unregistered type is refused."""
-    records = list(records)  # and kept to the end: two events are told apart by their id() here
-    # Many entries of a flush end alike and share their event: it is dumped once.
+    """Append in the order given, to the session's sink if it has one. Every event takes this way."""
+    records = list(records)
+    sink: AuditSink | None = session.info.get(SINK)
+    if sink is None:
+        append_to_trail(session, records)
+    elif records:
+        sink.append(session, records)
+
+
+def append_to_trail(session: Session, records: Sequence[Record]) -> None:
+    """Write into effaced's own trail. An event of an unregistered type is refused."""
+    # Many entries of a flush end alike and share their event: it is dumped once. They are told apart by
+    # their id(), which holds as long as the records are kept.
     payloads: dict[int, dict[str, Any]] = {}
     for record in records:
         if id(record.event) not in payloads:

@@ -493,7 +493,7 @@ class BreakerForcedOpen(_Noted):
     type = "BREAKER_FORCED_OPEN"
     breaker: Name
     previous: Code
-    until: datetime
+    until: datetime | None
 
 
 class BreakerForcedClosed(_Noted):
@@ -502,11 +502,27 @@ class BreakerForcedClosed(_Noted):
     type = "BREAKER_FORCED_CLOSED"
     breaker: Name
     previous: Code
-    until: datetime
+    until: datetime | None
+
+
+class BreakerUnpinned(_Noted):
+    """Somebody removed a pin. The breaker keeps its state."""
+
+    type = "BREAKER_UNPINNED"
+    breaker: Name
+    previous: Code
 
 
 class BreakerReset(_Noted):
     type = "BREAKER_RESET"
+    breaker: Name
+    previous: Code
+
+
+class BreakerDeleted(_Noted):
+    """Somebody deleted the breaker of a system that is not configured any more."""
+
+    type = "BREAKER_DELETED"
     breaker: Name
     previous: Code
 

@@ -6,9 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -21,7 +23,7 @@ from effaced.audit.tables import AuditEvent
 from effaced.core.db import Database
 from effaced.core.errors import Problem, Refused
 
-COLUMNS = ("id", "at", "type", "actor", "request_id", "entry_id", "subject_key_id", "subject_hmac", "payload")
+COLUMNS = tuple(AuditEvent.__table__.columns.keys())
 _SELECTED = [getattr(AuditEvent, name) for name in COLUMNS]
 _BATCH = 1_000
 
@@ -95,10 +97,7 @@ def _batch(session: Session, which: AuditFilter, after: int) -> list[dict[str, A
     rows = session.execute(query.order_by(AuditEvent.id).limit(_BATCH))
     return [
         {
-            **row._mapping,
-            "at": row.at.isoformat(),
-            "request_id": str(row.request_id) if row.request_id else None,
-            "entry_id": str(row.entry_id) if row.entry_id else None,
+            **{name: _plain(value) for name, value in row._mapping.items()},
             "payload": {
                 name: None if isinstance(value, str) and value in which.unnamed else value
                 for name, value in row.payload.items()
@@ -106,6 +105,12 @@ def _batch(session: Session, which: AuditFilter, after: int) -> list[dict[str, A
         }
         for row in rows
     ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, UUID) else value
 
 
 def _json_line(event: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -46,15 +46,7 @@ class AuditLine:
     payload: dict[str, Any]
 
 
-_COLUMNS = (
-    AuditEvent.id,
-    AuditEvent.at,
-    AuditEvent.type,
-    AuditEvent.actor,
-    AuditEvent.request_id,
-    AuditEvent.entry_id,
-    AuditEvent.payload,
-)
+_COLUMNS = [getattr(AuditEvent, each.name) for each in fields(AuditLine)]
 
 
 def conditions(which: AuditFilter) -> list[ColumnElement[bool]]:

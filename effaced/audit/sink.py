@@ -1,24 +1,57 @@
-"""Where events go. The trail in the same database is the default, and what makes outcome and event one."""
+"""Where events go. The trail in the same database is the default, and what makes outcome and event one.
+
+A sink of the application's own gets every event of the sessions it belongs to, whatever part of effaced the
+event comes from: `append` is the only way to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
-from effaced.audit.append import Record, append
+from effaced.audit.append import SINK, AuditSink, Record, append_to_trail
+from effaced.core.pipeline import ONE_BY_ONE
 
-
-@runtime_checkable
-class AuditSink(Protocol):
-    """Takes events in the transaction of what they tell of: what it raises undoes that, too."""
-
-    def append(self, session: Session, records: Sequence[Record]) -> None: ...
+__all__ = ["AuditSink", "DatabaseAuditSink", "events_to", "with_sink"]
 
 
 class DatabaseAuditSink:
     """The trail of effaced, in the session's own database."""
 
+    only_writes = True
+    """Whether `append` looks at no result of its statements, so that they may travel with others. A subclass
+    with an `append` of its own has to say so again."""
+
+    def __init_subclass__(cls) -> None:
+        if "append" in vars(cls) and "only_writes" not in vars(cls):
+            cls.only_writes = False
+
     def append(self, session: Session, records: Sequence[Record]) -> None:
-        append(session, records)
+        append_to_trail(session, records)
+
+
+def with_sink(sessions: sessionmaker[Session], sink: AuditSink) -> sessionmaker[Session]:
+    """Sessions like these whose events go to this sink."""
+    info = sessions.kw.get("info") or {}
+    if info.get(SINK) is sink:
+        return sessions
+    return sessionmaker(class_=sessions.class_, **(sessions.kw | {"info": {**info, **_info(sink)}}))
+
+
+@contextmanager
+def events_to(session: Session, sink: AuditSink) -> Iterator[None]:
+    """Have a session of the caller's send its events to this sink for the length of the block."""
+    given = _info(sink)
+    before = {name: session.info.get(name) for name in given}
+    session.info.update(given)
+    try:
+        yield
+    finally:
+        session.info.update(before)
+
+
+def _info(sink: AuditSink) -> dict[str, object]:
+    """What a session has to know. A sink that looks at what its statements gave can't use a pipeline."""
+    return {SINK: sink, ONE_BY_ONE: not getattr(sink, "only_writes", False)}

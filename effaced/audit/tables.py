@@ -13,7 +13,10 @@ from effaced.core.db import APPEND_ONLY, Base, Json, UtcDateTime
 
 
 class AuditEvent(Base):
-    """One thing that happened. Holds ids, words and counts; nothing that names a person."""
+    """One thing that happened. Holds ids, words and counts; nothing that names a person.
+
+    A new column is added here, in `append`, and in a migration; the export has every column of the table.
+    """
 
     __tablename__ = "effaced_audit_events"
     __table_args__ = (

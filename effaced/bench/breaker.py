@@ -12,12 +12,12 @@ from redis import Redis
 
 from effaced.bench.ground import Progress, prepare
 from effaced.bench.report import Report, ratio
-from effaced.breakers.memory import InMemoryCircuitBreakerStateRepository
-from effaced.breakers.redis import RedisCircuitBreakerStateRepository
+from effaced.breakers.open_store import layered_store
 from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.repository import CircuitBreakerStateRepository
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
-from effaced.breakers.stores import layered_store
+from effaced.breakers.stores.base import BreakerStore
+from effaced.breakers.stores.memory import MemoryBreakerStore
+from effaced.breakers.stores.redis import RedisBreakerStore
+from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core import clock
 from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError
@@ -58,12 +58,12 @@ def _pybreaker() -> Any:
         raise ConfigurationError(_MISSING) from None
 
 
-def _stores(connection: Redis, database: Database) -> dict[str, CircuitBreakerStateRepository]:
+def _stores(connection: Redis, database: Database) -> dict[str, BreakerStore]:
     return {
-        "memory": InMemoryCircuitBreakerStateRepository(),
+        "memory": MemoryBreakerStore(),
         "layered": layered_store(connection, database),
-        "redis": RedisCircuitBreakerStateRepository(connection),
-        "sql": SQLCircuitBreakerStateRepository(database),
+        "redis": RedisBreakerStore(connection),
+        "sql": SqlBreakerStore(database),
     }
 
 
@@ -82,7 +82,7 @@ def _theirs(pybreaker: Any) -> Turn:
     return turn
 
 
-def _ours(store: CircuitBreakerStateRepository) -> Turn:
+def _ours(store: BreakerStore) -> Turn:
     """As a caller uses it, one call at a time; a drain asks and tells once for a whole batch."""
     registry = BreakerRegistry(store)
 

@@ -19,7 +19,7 @@ from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 from effaced.model import RequestKind
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.resolvers.registry import ResolverRegistry
 
 _MAP = """
@@ -80,10 +80,7 @@ def _company(ground: Ground, rows: int) -> ErasurePlan:
 
 def _effaced(ground: Ground, plan: ErasurePlan, batch_rows: int) -> tuple[float, list[float], float]:
     with ground.database.begin() as session:
-        receive(
-            session, ground.keyring, plan,
-            kind=RequestKind.ERASURE, subject_id="1", api_key=None, approvals=0,
-        )  # fmt: skip
+        receive(session, ground.keyring, plan, IntakeRequest(RequestKind.ERASURE, "1", approvals=0))
     executor = Executor(ground.database, ground.keyring, plan, ResolverRegistry(()), batch_rows=batch_rows)
     with _neighbour(ground) as waits, _transactions(ground) as lengths:
         started = clock.monotonic()

@@ -20,7 +20,7 @@ from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
 from effaced.model import RequestKind
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
@@ -105,12 +105,9 @@ def _measure(
 
 def _ask(ground: Ground, plan: ErasurePlan, people: int) -> list[UUID]:
     """A request of each person, to be executed at once."""
-    about = {"kind": RequestKind.ERASURE, "api_key": None, "approvals": 0}
+    asked = [IntakeRequest(RequestKind.ERASURE, str(n + 1), approvals=0) for n in range(people)]
     with ground.database.begin() as session:
-        return [
-            receive(session, ground.keyring, plan, subject_id=str(n + 1), **about).request.id  # type: ignore[arg-type]
-            for n in range(people)
-        ]
+        return [receive(session, ground.keyring, plan, each).request.id for each in asked]
 
 
 def _round_trips(ground: Ground, plan: ErasurePlan, registry: ResolverRegistry, ids: Sequence[UUID]) -> int:

@@ -25,26 +25,33 @@ _CLAIM = """
     )
     UPDATE effaced_outbox o
     SET status = 'in_flight', attempts = attempts + 1, token = token + 1, gate = %(lease)s,
-        last_attempt_at = %(now)s
+        waiting_since = %(now)s, last_attempt_at = %(now)s
     FROM picked WHERE o.entry_id = picked.entry_id
     RETURNING o.entry_id, o.request_id, o.subject_key_id, o.subject_hmac, o.ref_sealed
 """
 _SETTLE = """
     WITH done AS (
         UPDATE effaced_outbox
-        SET status = 'succeeded', outcome = 'erased', gate = NULL, ended_at = %(now)s, ref_sealed = NULL
+        SET status = 'succeeded', outcome = 'erased', gate = NULL, waiting_since = NULL, ended_at = %(now)s,
+            ref_sealed = NULL
         WHERE entry_id = ANY(%(entries)s)
-        RETURNING entry_id, request_id, subject_key_id, subject_hmac, resolver, attempts, last_attempt_at
+        RETURNING entry_id, request_id, subject_key_id, subject_hmac, resolver, attempts, last_attempt_at,
+            aging_since
     ), steps AS (
         INSERT INTO effaced_audit_events
             (at, type, actor, request_id, entry_id, subject_key_id, subject_hmac, payload)
         SELECT %(now)s, 'ERASURE_STEP_SUCCEEDED', 'system', request_id, entry_id, subject_key_id,
-            subject_hmac, jsonb_build_object('resolver', resolver, 'outcome', 'erased', 'attempts', attempts)
+            subject_hmac, jsonb_build_object(
+                'resolver', resolver, 'outcome', 'erased', 'attempts', attempts, 'evidence', 'vendor_word'
+            )
         FROM done
     ), tries AS (
         INSERT INTO effaced_attempts
-            (entry_id, request_id, number, resolver, operation, at, outcome, latency_ms)
-        SELECT entry_id, request_id, attempts, resolver, 'erase', last_attempt_at, 'success', 0 FROM done
+            (entry_id, request_id, number, resolver, operation, role, at, outcome, latency_ms, first,
+             delay_before_ms)
+        SELECT entry_id, request_id, attempts, resolver, 'erase', 'erase', last_attempt_at, 'success', 0,
+            true, extract(epoch FROM last_attempt_at - aging_since) * 1000
+        FROM done
     ), locked AS MATERIALIZED (
         SELECT request_id, number FROM effaced_operations o
         JOIN (SELECT request_id, count(*) AS number FROM done GROUP BY request_id) d USING (request_id)

@@ -13,7 +13,7 @@ from threading import BrokenBarrierError
 from effaced.bench.floor import connect_raw, drain_raw
 from effaced.bench.ground import BATCH, RESOLVER
 from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
+from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database, parse_url
@@ -80,7 +80,7 @@ def _drain_effaced(url: str, keys: str, barrier: Barrier, told: _Told) -> None:
         registry,
         Outbox(database.sessions, keyring=Keyring.parse(keys)),
         batch_size=BATCH,
-        breakers=BreakerRegistry(SQLCircuitBreakerStateRepository(database)),
+        breakers=BreakerRegistry(SqlBreakerStore(database)),
         on_operations_complete=complete_operations,
     )
     asyncio.run(runner.drain(_NOBODY))

@@ -8,6 +8,7 @@ import sys
 import click
 
 from effaced.cli.groups import LazyGroup
+from effaced.cli.output import prepare_streams
 from effaced.core.errors import ConfigurationError, EffacedError
 from effaced.core.private_files import keep_files_private
 
@@ -34,11 +35,11 @@ COMMANDS = {
     "resolver": ("resolver.group", "The external systems of resolvers.yaml."),
     "deadletter": (
         "deadletter.group",
-        "What failed for good and waits for a person: calls, read-backs, executions, messages.",
+        "Work that failed for good and waits for a person: calls, read-backs, executions, messages.",
     ),
     "breaker": (
         "breaker.group",
-        "How breakers stand, and what is suggested for them; hold one open or closed.",
+        "Show circuit breakers and advice on them; pin, reset and configure them.",
     ),
     "notify": ("notify", "Who is told when something needs a person, and whether it arrives."),
     "retries": ("retries", "Tries at external calls: what they came to, and when they are repeated."),
@@ -82,11 +83,16 @@ def cli(context: click.Context) -> None:
 
 
 def main() -> None:
-    """Run, and turn what effaced refuses into a sentence on stderr. 2: settings; 1: everything else."""
+    """Run, and turn what effaced refuses into a sentence on stderr. 2: settings; 1: everything else.
+
+    Output that nobody reads to its end is no error: it ends with 141, without a word.
+    """
+    prepare_streams()
     keep_files_private()
     try:
         _require_text(sys.argv[1:])
         code = cli.main(prog_name="effaced", standalone_mode=False)
+        sys.stdout.flush()  # so that what is still buffered can end it too
     except click.exceptions.Abort:
         click.echo("Stopped.", err=True)
         sys.exit(130)

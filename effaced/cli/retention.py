@@ -17,7 +17,7 @@ from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.errors import NotFound
 from effaced.requests.read import find_by_ref, refs_of
-from effaced.requests.retention import Standing
+from effaced.requests.retention import RetentionState
 from effaced.retention.read import (
     RetentionLine,
     count_due,
@@ -36,12 +36,12 @@ _LIMIT = click.option(
     "--limit", default=50, show_default=True, type=click.IntRange(1, _SHOWN), help="How many."
 )
 SAID = {
-    Standing.KEPT: "nothing has come due",
-    Standing.WAITING: "waits for rows that point at it",
-    Standing.IN_USE: "somebody lives under that key again: have them erased once more first",
-    Standing.NOT_RETAINED: "the map retains nothing here any more: have the person erased once more",
-    Standing.TABLE_GONE: "the map has no such table any more",
-    Standing.UNREADABLE: "can't be read: a key is missing, or people have another key in the map now",
+    RetentionState.KEPT: "nothing has come due",
+    RetentionState.WAITING: "waits for rows that point at it",
+    RetentionState.IN_USE: "somebody lives under that key again: have them erased once more first",
+    RetentionState.NOT_RETAINED: "the map retains nothing here any more: have the person erased once more",
+    RetentionState.TABLE_GONE: "the map has no such table any more",
+    RetentionState.UNREADABLE: "can't be read: a key is missing, or people have another key in the map now",
 }
 
 
@@ -66,7 +66,7 @@ def _opened(settings: Settings) -> Iterator[Runtime]:
 def list_command(settings: Settings, limit: int, as_json: bool) -> None:
     """Show what is kept, of which request, why, and when the first of it comes due."""
     with _opened(settings) as runtime, runtime.db.read() as session:
-        lines = list_kept(session, runtime.retention, limit=limit).items
+        lines = list_kept(session, runtime.retention_on(session), limit=limit).items
         total = count_kept(session)
     if as_json:
         click.echo(json.dumps([plain_retention(each) for each in lines], indent=2))
@@ -90,8 +90,9 @@ def list_command(settings: Settings, limit: int, as_json: bool) -> None:
 def due(settings: Settings, limit: int, as_json: bool) -> None:
     """Show what need not be kept any more, counted now by the map in force. Changes nothing."""
     with _opened(settings) as runtime, runtime.db.read() as session:
-        lines = list_due(session, runtime.keyring, runtime.retention, limit=limit).items
-        total = count_due(session, runtime.retention.today)
+        plan = runtime.retention_on(session)
+        lines = list_due(session, runtime.keyring, plan, limit=limit).items
+        total = count_due(session, plan.today)
     if as_json:
         click.echo(json.dumps([plain_retention(each) for each in lines], indent=2))
         return
@@ -121,10 +122,9 @@ def erase(
         ids = _chosen(runtime, refs)
         with runtime.db.read() as session:
             # Each of them is counted, which takes its time and is for whoever is asked.
-            shown = list_due(
-                session, runtime.keyring, runtime.retention, only=ids, limit=1 if yes else _SHOWN
-            ).items
-            number = len(ids) if ids is not None else count_due_requests(session, runtime.retention)
+            plan, most = runtime.retention_on(session), 1 if yes else _SHOWN
+            shown = list_due(session, runtime.keyring, plan, only=ids, limit=most).items
+            number = len(ids) if ids is not None else count_due_requests(session, plan)
         if not shown:
             click.echo("[]" if as_json else "Nothing has come due.")
             return
@@ -194,7 +194,7 @@ def _chosen(runtime: Runtime, refs: tuple[str, ...]) -> list[UUID] | None:
 def _ask(number: int, lines: Sequence[RetentionLine]) -> None:
     Console(stderr=True).print(_due_table(lines))
     deleted, changed = (
-        sum(getattr(each.ended, name) for each in lines if each.standing is Standing.DUE)
+        sum(getattr(each.ended, name) for each in lines if each.standing is RetentionState.DUE)
         for name in ("deleted", "changed")
     )
     more = " or more" if len(lines) == _SHOWN else ""
@@ -213,7 +213,7 @@ def _due_table(lines: Sequence[RetentionLine]) -> Table:
         if each.erasing:
             done, of = each.erasing
             said = f"being erased: {done:,} of {of:,} rows" if of else "being erased"
-        elif each.standing is Standing.DUE:
+        elif each.standing is RetentionState.DUE:
             said = f"could not be erased ({each.error})" if each.error else ""
         ended = (each.ended.deleted, each.ended.changed) if each.ended else (0, 0)
         since = each.first_due.isoformat() if each.first_due else ""

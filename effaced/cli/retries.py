@@ -21,7 +21,7 @@ from effaced.core.errors import NotFound
 from effaced.core.schema_level import open_database
 from effaced.core.strict import suggest
 from effaced.model import PolicyKind, PolicyScope
-from effaced.resolvers.load import load_registry
+from effaced.resolvers.load import load_resolvers
 from effaced.retries.count import known_resolvers
 from effaced.retries.figures import Figures
 from effaced.retries.metrics import MOST_HOURS, read_by_resolver, read_timeseries, require_hours
@@ -141,7 +141,7 @@ def show(settings: Settings, resolver: str | None, as_json: bool) -> None:
     with _opened(settings) as database, database.read() as session:
         _refuse_unknown(session, settings, resolver)
         override = get(session, _target(resolver))
-        book = RuleBook(Runtime(settings, database=database).policy, load_registry(settings.resolvers))
+        book = RuleBook(Runtime(settings, database=database).policy, load_resolvers(settings))
         found = book.policy(session, resolver=resolver)
     changed = dict(override.body) if override else {}
     if as_json:
@@ -237,7 +237,7 @@ def _opened(settings: Settings) -> Iterator[Database]:
 def _refuse_unknown(session: Session, settings: Settings, resolver: str | None) -> None:
     if resolver is None:
         return
-    known = {each.name for each in load_registry(settings.resolvers)} | set(known_resolvers(session))
+    known = {each.name for each in load_resolvers(settings)} | set(known_resolvers(session))
     if resolver not in known:
         raise NotFound(f"No resolver is named '{resolver}'{suggest(resolver, known)}")
 

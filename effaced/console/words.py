@@ -32,7 +32,7 @@ from effaced.model import (
 )
 from effaced.outbox.read import WaitsFor
 from effaced.requests.read import Blocker, OpenState
-from effaced.requests.retention import Standing
+from effaced.requests.retention import RetentionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,14 @@ class Circuit(StrEnum):
     COOLING = "cooling"
 
 
+# What has to happen next to a request, where its status alone says so.
+NEXT_ACTIONS = {
+    RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",
+    RequestStatus.IDENTITY_CHECK: "The person's identity has to be checked.",
+    RequestStatus.ON_HOLD: "A legal hold has to end or be lifted.",
+    RequestStatus.REFUSED: "Nothing: the request was refused.",
+    RequestStatus.CANCELLED: "Nothing: the request was cancelled.",
+}
 _BADGES: list[tuple[StrEnum, Badge]] = [
     (RequestStatus.RECEIVED, Badge("Received", "quiet", "inbox")),
     (RequestStatus.IDENTITY_CHECK, Badge("Identity check", "warn", "user")),
@@ -73,7 +81,7 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (RequestStatus.RUNNING, Badge("Running", "info", "cycle")),
     (OpenState.NOT_VERIFIED, Badge("Not verified", "warn", "eye")),
     (RequestStatus.COMPLETED, Badge("Completed", "good", "check")),
-    (RequestStatus.DENIED, Badge("Denied", "quiet", "cross")),
+    (RequestStatus.REFUSED, Badge("Refused", "quiet", "cross")),
     (RequestStatus.CANCELLED, Badge("Cancelled", "quiet", "cross")),
     (OutboxStatus.PENDING, Badge("Queued", "quiet", "dots")),
     (OutboxStatus.IN_FLIGHT, Badge("Calling", "info", "cycle")),
@@ -125,13 +133,13 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Blocker.VERIFICATION, Badge("Not verified", "warn", "eye")),
     (WaitsFor.VENDOR, Badge("A vendor", "info", "hourglass")),
     (WaitsFor.PERSON, Badge("A person", "warn", "user")),
-    (Standing.DUE, Badge("Ended", "warn", "clock")),
-    (Standing.KEPT, Badge("Nothing due any more", "quiet", "check")),
-    (Standing.WAITING, Badge("Waits for rows that point at it", "info", "hourglass")),
-    (Standing.IN_USE, Badge("Key in use again: erase anew", "bad", "alert")),
-    (Standing.NOT_RETAINED, Badge("No longer retained: erase anew", "bad", "alert")),
-    (Standing.TABLE_GONE, Badge("Not in the map any more", "warn", "alert")),
-    (Standing.UNREADABLE, Badge("Can't be read", "bad", "alert")),
+    (RetentionState.DUE, Badge("Ended", "warn", "clock")),
+    (RetentionState.KEPT, Badge("Nothing due any more", "quiet", "check")),
+    (RetentionState.WAITING, Badge("Waits for rows that point at it", "info", "hourglass")),
+    (RetentionState.IN_USE, Badge("Key in use again: erase anew", "bad", "alert")),
+    (RetentionState.NOT_RETAINED, Badge("No longer retained: erase anew", "bad", "alert")),
+    (RetentionState.TABLE_GONE, Badge("Not in the map any more", "warn", "alert")),
+    (RetentionState.UNREADABLE, Badge("Can't be read", "bad", "alert")),
     (Station.PAUSED, Badge("Paused", "warn", "pause")),
     (Station.AFTER, Badge("Waits for another", "quiet", "hourglass")),
     (Station.PERSON, Badge("Waiting for a person", "warn", "user")),
@@ -226,7 +234,10 @@ MOVES = {
     "trials_succeeded": "the calls on trial succeeded",
     "forced_open": "somebody holds it open",
     "forced_closed": "somebody holds it closed",
+    "unpinned": "somebody unpinned it",
     "reset": "somebody reset it",
+    "deleted": "somebody deleted it",
+    "retry_after": "the vendor asked for a pause",
     "known_open": "it was known to be open when its store came back",
     "known_half_open": "it was known to be on trial when its store came back",
 }

@@ -27,6 +27,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from effaced.core import retry_defaults as defaults
 from effaced.core.crypto import Keyring
 from effaced.core.db import parse_url
 from effaced.core.errors import ConfigurationError, Problem
@@ -70,15 +71,15 @@ class Settings(BaseSettings):
     spool_dir: Path | None = Field(None, description="where exports are written before they are sent")
     public_url: str | None = Field(None, description="where people reach the console, for links in e-mails")
 
-    lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = 300
+    lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = defaults.LEASE_SECONDS
     sweep_seconds: Annotated[float, Field(ge=0.2, le=600)] = 10
     batch_rows: Annotated[int, Field(ge=100, le=1_000_000)] = 20_000
-    batch_size: Annotated[int, Field(ge=1, le=1_000)] = 50
-    max_attempts: Annotated[int, Field(ge=1, le=50)] = 8
-    crash_limit: Annotated[int, Field(ge=1, le=20)] = 3
-    backoff_seconds: Annotated[float, Field(ge=0.05, le=3_600)] = 30
-    backoff_cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = 3_600
-    max_age_days: Annotated[int, Field(ge=1, le=90)] = 25
+    batch_size: Annotated[int, Field(ge=1, le=1_000)] = defaults.BATCH_SIZE
+    max_attempts: Annotated[int, Field(ge=1, le=50)] = defaults.MAX_ATTEMPTS
+    crash_limit: Annotated[int, Field(ge=1, le=20)] = defaults.CRASH_LIMIT
+    backoff_seconds: Annotated[float, Field(ge=0.05, le=3_600)] = defaults.BASE_DELAY_SECONDS
+    backoff_cap_seconds: Annotated[float, Field(ge=1, le=86_400)] = defaults.MAX_DELAY_SECONDS
+    max_age_days: Annotated[int, Field(ge=1, le=90)] = defaults.MAX_AGE_DAYS
     drain_seconds: Annotated[int, Field(ge=1, le=600)] = 15
     dead_letter_hours: Annotated[dict[DeadLetterDomain, float] | None, NoDecode] = Field(
         None, description="how long dead letters may wait, e.g. local_execution=2, message=48"
@@ -222,7 +223,7 @@ def load_settings(**overrides: Any) -> Settings:
         problems = [_problem(detail) for detail in error.errors(include_input=False, include_url=False)]
         raise ConfigurationError("effaced can't start with these settings:", problems=problems) from None
     except ValueError as error:  # the TOML itself does not parse; its message names line and column only
-        raise ConfigurationError(f"effaced.toml: {error}") from None
+        raise ConfigurationError(f"{_file()}: {error}") from None
 
 
 def is_set(name: str) -> bool:
@@ -261,6 +262,6 @@ def _problem(detail: ErrorDetails) -> Problem:
     if detail["type"] == "extra_forbidden":
         close = get_close_matches(name, Settings.model_fields, 1)
         return Problem(
-            f"effaced.toml: {name}", "is not a setting" + (f"; did you mean {close[0]}?" if close else "")
+            f"{_file()}: {name}", "is not a setting" + (f"; did you mean {close[0]}?" if close else "")
         )
     return Problem(where if name else "", detail["msg"].removeprefix("Value error, "))

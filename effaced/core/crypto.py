@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from effaced.core.arguments import checked
 from effaced.core.errors import ConfigurationError, Unavailable
 from effaced.model import SubjectKey
 
@@ -32,6 +33,7 @@ class Keyring:
     keys: tuple[tuple[str, bytes], ...] = field(repr=False)
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> Keyring:
         keys: dict[str, bytes] = {}
         for part in filter(None, (piece.strip() for piece in text.split(","))):

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
+from effaced.core.arguments import checked
 from effaced.core.errors import ConfigurationError
 from effaced.core.private_files import make_parents, new_private_file
 
@@ -86,6 +87,7 @@ class Database:
     that somebody else was faster; readers go on undisturbed (WAL).
     """
 
+    @checked
     def __init__(
         self, url: str | URL, *, pool_size: int = 5, lock_timeout_ms: int = 5_000, only_look: bool = False
     ) -> None:
@@ -151,6 +153,8 @@ def parse_url(url: str | URL) -> URL:
         backend = parsed.get_backend_name()
     except (ArgumentError, NoSuchModuleError, ValueError):
         backend = ""
+    if backend == "postgresql" and "autocommit" in parsed.query:  # the driver would take it
+        raise ConfigurationError("EFFACED_DATABASE_URL: effaced needs transactions; leave out autocommit.")
     if backend == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
     if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):

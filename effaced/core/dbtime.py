@@ -67,7 +67,8 @@ def now_for(sessions: sessionmaker[Session]) -> datetime:
     known = _known(bind) if isinstance(bind, Engine) and not clock.is_pretended() else None
     if known is not None:
         return known
-    with sessions() as session:
+    # Committed: a rollback has psycopg forget the connection's prepared statements.
+    with sessions.begin() as session:
         return now(session)
 
 

@@ -19,6 +19,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from effaced.core.db import is_postgres
 
+# Under this name in session.info: something that runs in the blocks looks at the results of its statements.
+ONE_BY_ONE = "effaced.one_by_one"
 _compiled: WeakKeyDictionary[Executable, SQLCompiler] = WeakKeyDictionary()
 
 
@@ -62,13 +64,14 @@ class Together:
 
     def __init__(self, session: Session) -> None:
         session.flush()
+        self._one_by_one = bool(session.info.get(ONE_BY_ONE))
         self._connection = session.connection()
         self._raw: psycopg.Connection[Any] | None = None
         self._sent: list[Later] = []
         self.failed = ""
 
     def __enter__(self) -> Self:
-        if is_postgres(self._connection):
+        if is_postgres(self._connection) and not self._one_by_one:
             self._raw = driver_connection(self._connection)
             self._pipeline = self._raw.pipeline()
             self._pipeline.__enter__()

@@ -23,7 +23,7 @@ from effaced.demo.company import create_company, fill_company
 from effaced.demo.vendors.remote import switch
 from effaced.model import Correction, RequestKind, Role
 from effaced.requests.approve import approve_and_execute
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.resolvers.check import check_all
 from effaced.resolvers.read_backs import record_check
 from effaced.runtime import Runtime
@@ -145,17 +145,16 @@ class Demo:
 
     def _receive(self, scene: Scene, key: ApiKey) -> UUID:
         with self._runtime.db.begin() as session:
-            intake = receive(
-                session,
-                self._runtime.keyring,
-                self._runtime.plan,
-                kind=RequestKind.RECTIFICATION if scene.corrections else RequestKind.ERASURE,
-                subject_id=str(scene.person),
-                corrections=[Correction(name, value) for name, value in scene.corrections],
+            asked = IntakeRequest(
+                RequestKind.RECTIFICATION if scene.corrections else RequestKind.ERASURE,
+                str(scene.person),
                 api_key=key,
-                zone=self._runtime.settings.zone,
+                corrections=[Correction(name, value) for name, value in scene.corrections],
             )
-            return intake.request.id
+            runtime = self._runtime
+            return receive(
+                session, runtime.keyring, runtime.plan, asked, zone=runtime.settings.zone
+            ).request.id
 
     def _look_again(self) -> None:
         asyncio.run(self._runtime.runner().run_once())

@@ -29,7 +29,7 @@ from effaced.model import OutboxStatus, RequestKind, RequestStatus
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.approve import approve_and_execute
 from effaced.requests.identifiers import SUBJECT_ID, find_requests
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.retries.tables import Attempt
 from effaced.runtime import Runtime
 
@@ -87,14 +87,11 @@ class Outage:
         people = self._people(number)
         for person in people:
             with self.runtime.db.begin() as session:
+                key = session.scalar(select(ApiKey).where(ApiKey.name == SHOP))
+                asked = IntakeRequest(RequestKind.ERASURE, str(person), api_key=key)
+                runtime = self.runtime
                 request = receive(
-                    session,
-                    self.runtime.keyring,
-                    self.runtime.plan,
-                    kind=RequestKind.ERASURE,
-                    subject_id=str(person),
-                    api_key=session.scalar(select(ApiKey).where(ApiKey.name == SHOP)),
-                    zone=self.runtime.settings.zone,
+                    session, runtime.keyring, runtime.plan, asked, zone=runtime.settings.zone
                 ).request
                 officer = session.scalars(select(Officer.id).where(Officer.email == OFFICER)).one()
             if request.status is RequestStatus.REVIEW:
@@ -109,7 +106,7 @@ class Outage:
         return made[::-1][after:]
 
     def look(self) -> Sight:
-        rows = list(self.runtime.breakers.repository.load(self.breakers).values())
+        rows = list(self.runtime.breakers.store.load(self.breakers).values())
         now = clock.now()
         states = [BreakerState.CLOSED, *(effective_state(row, now) for row in rows)]
         block = blocked(rows, now) if rows else None

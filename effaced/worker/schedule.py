@@ -44,7 +44,7 @@ class Scheduler:
 
     def tick(self) -> None:
         """One sweep. What fails is logged and tried again at the next."""
-        self._try("execute_due", lambda: self._runtime.executor.execute_due())
+        self._try("execute_due", lambda: self._runtime.executor.execute_due(stopping=self._stop.is_set))
         self._try("redrives", self._redrives)
         self._try("waits", self._runtime.restart_waits)
         self._try("sweep", self._sweep)

@@ -16,7 +16,7 @@ from receivers import make_certificate
 from redis import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
-from effaced.breakers.redis import PREFIX
+from effaced.breakers.stores.redis import PREFIX
 from effaced.core.servers import Valkey
 from effaced.worker.bell import connect
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -15,12 +18,22 @@ from sqlalchemy import inspect
 from effaced.bench.drain import Case, bench_cases
 from effaced.bench.fill import fill
 from effaced.bench.floor import connect_raw
+from effaced.bench.ground import RESOLVER, Ground, prepare
+from effaced.bench.processes import Side, drain_with
 from effaced.cli.bench import bench
 from effaced.core import log
 from effaced.core.crypto import Keyring, new_key
 from effaced.core.db import Database, parse_url
 
 ALWAYS = {"bench", "n", "value", "unit", "floor", "ratio"}
+WRITTEN = (
+    "effaced_outbox",
+    "effaced_attempts",
+    "effaced_audit_events",
+    "effaced_operations",
+    "effaced_requests",
+    "effaced_messages",
+)
 CROWD = ("--terminal", "500", "--parked", "50")
 
 
@@ -58,7 +71,35 @@ def tables(url: str) -> list[str]:
         database.dispose()
 
 
+def rows_after_a_drain(side: Side, ground: Ground) -> dict[str, Counter[tuple[object, ...]]]:
+    """What a drain leaves in the tables that it writes to: values that differ by chance as their types."""
+    ground.clear()
+    with ground.raw() as connection:
+        fill(connection, ground.keyring, entries=10, resolver=RESOLVER)
+    drain_with(side, 1, url=ground.url, keys=ground.keys, entries=10)
+    with ground.raw() as connection:
+        return {
+            table: Counter(
+                tuple(
+                    _told(name.name, value) for name, value in zip(cursor.description or (), row, strict=True)
+                )
+                for row in cursor
+            )
+            for table in WRITTEN
+            for cursor in [connection.execute(f"SELECT * FROM {table}")]
+        }
+
+
+def _told(column: str, value: object) -> object:
+    by_chance = isinstance(value, datetime | UUID) or column in {"id", "ref", "subject_hmac"}
+    return type(value) if by_chance or column in {"latency_ms", "delay_before_ms"} else repr(value)
+
+
 class TestDrain:
+    def test_the_floor_writes_the_rows_that_the_runner_writes(self, fresh_postgres_url: str) -> None:
+        with prepare(fresh_postgres_url, lambda _: None) as ground:
+            assert rows_after_a_drain(Side.FLOOR, ground) == rows_after_a_drain(Side.EFFACED, ground)
+
     @pytest.mark.drill
     def test_measures_real_processes_and_what_more_of_them_gain(self, fresh_postgres_url: str) -> None:
         report = run(

@@ -68,7 +68,7 @@ def test_an_officer_approves_in_the_console(story_url: str, redis_url: str, tmp_
         asked = shop.post(shop.people[1]).json()
         assert asked["status"] == "review"
 
-        with httpx.Client(base_url=address, follow_redirects=True) as officer:
+        with httpx.Client(base_url=address, follow_redirects=True, timeout=PATIENCE) as officer:
             page = officer.get("/console/sign-in")
             officer.post(
                 "/console/sign-in",

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from company_house import Company, company, eventually
 from sqlalchemy import text
+from waiting import PATIENCE
 
 from effaced.core.schema_level import code_level
 
@@ -36,10 +37,10 @@ def test_processes_that_are_too_old_stop_and_say_why(
         migrate_to_the_future(shop, code_level() + 1)
         eventually(lambda: shop.post(shop.people[1]).status_code == 503, "the API to answer 503")
         assert SENTENCE in shop.post(shop.people[1]).json()["detail"]
-        page = httpx.get(f"{address}/console/sign-in")
+        page = httpx.get(f"{address}/console/sign-in", timeout=PATIENCE)
         assert (page.status_code, SENTENCE in page.text) == (503, True)
-        assert httpx.get(f"{address}/readyz").status_code == 503
-        assert httpx.get(f"{address}/healthz").status_code == 200
+        assert httpx.get(f"{address}/readyz", timeout=PATIENCE).status_code == 503
+        assert httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code == 200
         eventually(lambda: scheduler.poll() == 1, "the scheduler to end")
         assert SENTENCE in shop.log("scheduler")
         drained = shop.start("drain")
@@ -67,7 +68,7 @@ def test_processes_that_the_schema_tolerates_go_on(migrated_url: str, redis_url:
         request_id = shop.post(shop.people[0]).json()["id"]
         assert shop.start("drain").wait(60) == 0
         assert shop.get(request_id)["status"] == "completed"
-        assert httpx.get(f"{shop.address}/readyz").status_code == 200
+        assert httpx.get(f"{shop.address}/readyz", timeout=PATIENCE).status_code == 200
 
 
 @pytest.mark.parametrize("command", ["officer list", "deadletter list", "audit export", "resolver list"])

@@ -33,7 +33,7 @@ from effaced.demo.company import create_company, fill_company, vendor_records
 from effaced.demo.vendors import Vendors
 from effaced.model import OutboxStatus, RequestKind, Role
 from effaced.outbox.tables import OutboxRow
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request
 from effaced.runtime import Runtime
 
@@ -133,9 +133,7 @@ class Company:
                 session,
                 runtime.keyring,
                 runtime.plan,
-                kind=RequestKind.ERASURE,
-                subject_id=str(person),
-                api_key=key,
+                IntakeRequest(RequestKind.ERASURE, str(person), api_key=key),
             )
             return intake.request.id
 
@@ -263,8 +261,12 @@ def _exec(
     with log.open("ab") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "effaced", *arguments],
-            env=environ, cwd=folder, stdout=output, stderr=output, start_new_session=True,
-        )  # fmt: skip
+            env=environ,
+            cwd=folder,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
 
 
 def addresses_in(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from effaced.outbox.claim import claim
 from effaced.outbox.entry import Entry
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request
 
 LEASE = timedelta(minutes=5)
@@ -90,11 +90,7 @@ class Bureau(House):
                 session,
                 self.keyring,
                 self.plan,
-                kind=kind,
-                subject_id=str(person),
-                api_key=None,
-                corrections=corrections,
-                approvals=0,
+                IntakeRequest(kind, str(person), corrections=corrections, approvals=0),
             ).request.id
 
     def correct(self, person: int = 1, **values: CorrectionValue) -> UUID:

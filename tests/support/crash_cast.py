@@ -31,6 +31,16 @@ class Killer(RecordingResolver):
         os._exit(9)
 
 
+class KillerAtOpening(RecordingResolver):
+    """Ends its process while it is being opened."""
+
+    async def __aenter__(self) -> KillerAtOpening:
+        os._exit(9)
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
 class Slow(RecordingResolver):
     async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
         await asyncio.sleep(0.6)
@@ -43,7 +53,7 @@ class SlowReadBack(VerifyingRecordingResolver):
         return True
 
 
-KINDS = {kind.__name__: kind for kind in (Killer, Slow, SlowReadBack)}
+KINDS = {kind.__name__: kind for kind in (Killer, KillerAtOpening, Slow, SlowReadBack)}
 
 
 def run_in_a_process(url: str, keys: str, resolvers: dict[str, str]) -> int | None:

@@ -32,10 +32,11 @@ class Forked:
         *,
         errors: Path | None = None,
         typed: str = "",
+        unread: bool = False,
     ) -> None:
         self.args = arguments
         self._process: ForkServerProcess = context.Process(
-            target=_run, args=(arguments, dict(environ), folder, output, errors or output, typed)
+            target=_run, args=(arguments, dict(environ), folder, output, errors or output, typed, unread)
         )
         self._process.start()
         assert self._process.pid is not None
@@ -55,12 +56,12 @@ class Forked:
 
 
 def run(
-    *arguments: str, environ: Mapping[str, str], folder: Path, typed: str = ""
+    *arguments: str, environ: Mapping[str, str], folder: Path, typed: str = "", unread: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """The command from start to end, as subprocess.run would give it."""
+    """The command from start to end, as subprocess.run would give it; `unread`: nobody reads its output."""
     with TemporaryDirectory() as place:
         output, errors = Path(place, "output"), Path(place, "errors")
-        process = Forked(arguments, environ, folder, output, errors=errors, typed=typed)
+        process = Forked(arguments, environ, folder, output, errors=errors, typed=typed, unread=unread)
         try:
             code = process.wait(PATIENCE)
         finally:
@@ -69,7 +70,13 @@ def run(
 
 
 def _run(
-    arguments: tuple[str, ...], environ: dict[str, str], folder: Path, output: Path, errors: Path, typed: str
+    arguments: tuple[str, ...],
+    environ: dict[str, str],
+    folder: Path,
+    output: Path,
+    errors: Path,
+    typed: str,
+    unread: bool,
 ) -> None:
     from effaced.cli.main import main
 
@@ -77,6 +84,11 @@ def _run(
     for path, descriptor in ((output, 1), (errors, 2)):
         with path.open("ab") as file:
             os.dup2(file.fileno(), descriptor)
+    if unread:
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, 1)
+        os.close(writer)
     reader, writer = os.pipe()
     os.write(writer, typed.encode())
     os.close(writer)

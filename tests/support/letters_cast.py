@@ -18,7 +18,8 @@ from effaced.audit.tables import AuditEvent
 from effaced.core.db import Base, Database
 from effaced.core.errors import ResolverError
 from effaced.deadletters.read import DeadLetterFilter
-from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.record import record_failures
+from effaced.deadletters.rules import Failure
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import Correction, DeadLetterDomain, Role, new_id
 from effaced.triage.redrive import start_redrive

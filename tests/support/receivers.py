@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime
 import ipaddress
@@ -140,14 +141,22 @@ class Mailbox:
 
 
 class _Controller(Controller):
-    """aiosmtpd's, on whatever port is free."""
+    """aiosmtpd's, on whatever port is free. A client that hangs up is not worth a line in the log."""
 
     def factory(self) -> SMTP:
+        self.loop.set_exception_handler(_ignore_lost_connections)
         return SMTP(self.handler, **self.SMTP_kwargs)
 
     def _trigger_server(self) -> None:
         self.port = self.server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
         super()._trigger_server()
+
+
+def _ignore_lost_connections(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    # A lost TLS connection leaves a future that nobody awaits. It is reported whenever the garbage collector
+    # finds it, with a traceback, and formatting one inside ast.parse breaks ast.parse (CPython gh-106905).
+    if not isinstance(context.get("exception"), ConnectionError):
+        loop.default_exception_handler(context)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from effaced.deadletters.tables import DeadLetter
 from effaced.model import RequestKind, Role, new_id
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.execute import Executor
-from effaced.requests.intake import Intake, receive
+from effaced.requests.intake import Intake, IntakeRequest, receive
 from effaced.requests.tables import Request
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
@@ -34,6 +34,13 @@ tables:
 rectify: {email: people.email}
 """
 PASSWORD = "a-long-enough-password"
+REFUSE = "RAISE EXCEPTION 'kept' USING ERRCODE = 'restrict_violation'"
+EXECUTE_KEEP = "FOR EACH ROW EXECUTE FUNCTION keep()"
+
+
+def trigger_function(name: str, body: str) -> str:
+    """PostgreSQL's statement that makes a trigger function with one statement in it."""
+    return f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body}; END $$"
 
 
 class Office:
@@ -87,11 +94,13 @@ class Office:
                 session,
                 self.keyring,
                 self.plan,
-                kind=RequestKind.ERASURE,
-                subject_id=person,
-                api_key=key,
-                entered_by=entered_by.id if entered_by else None,
-                reason=reason,
+                IntakeRequest(
+                    RequestKind.ERASURE,
+                    person,
+                    api_key=key,
+                    entered_by=entered_by.id if entered_by else None,
+                    reason=reason,
+                ),
             )
 
     def request(self, request_id: UUID) -> Request:
@@ -132,10 +141,17 @@ class Office:
                     text("CREATE TRIGGER keep BEFORE DELETE ON people BEGIN SELECT RAISE(ABORT, 'kept'); END")
                 )
             else:
-                session.execute(text("CREATE TABLE fans (person integer NOT NULL REFERENCES people (id)); "))
-                session.execute(text("INSERT INTO fans VALUES (1)"))
+                session.execute(text(trigger_function("keep", REFUSE)))
+                session.execute(text(f"CREATE TRIGGER keep BEFORE DELETE ON people {EXECUTE_KEEP}"))
+
+    def break_commit_of_anna(self) -> None:
+        """From now on Anna can't be deleted, which PostgreSQL says at the commit and not before."""
+        waiting = "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()"
+        with self.db.begin() as session:
+            session.execute(text(trigger_function("keep", REFUSE)))
+            session.execute(text(f"CREATE CONSTRAINT TRIGGER keep AFTER DELETE ON people {waiting}"))
 
     def mend_execution(self) -> None:
         with self.db.begin() as session:
             sqlite = session.get_bind().dialect.name == "sqlite"
-            session.execute(text("DROP TRIGGER keep" if sqlite else "DROP TABLE fans"))
+            session.execute(text("DROP TRIGGER keep" if sqlite else "DROP TRIGGER keep ON people"))

@@ -20,7 +20,7 @@ from effaced.datamap.plan.retention import plan_retention
 from effaced.model import RequestKind
 from effaced.requests.execute import UTC as UTC_ZONE
 from effaced.requests.execute import Executor
-from effaced.requests.intake import receive
+from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request, Retention
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retention.run import Ender, Result, due_requests
@@ -97,10 +97,7 @@ class Shop:
                     session,
                     self.keyring,
                     self.plan.plan,
-                    kind=RequestKind.ERASURE,
-                    subject_id=person,
-                    api_key=None,
-                    approvals=0,
+                    IntakeRequest(RequestKind.ERASURE, person, approvals=0),
                 ).request
             assert self.executor.execute_now(request.id)
         return request.id

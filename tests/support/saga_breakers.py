@@ -11,7 +11,7 @@ from sqlalchemy import select
 from effaced.breakers.model import BreakerState
 from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.registry import BreakerRegistry
-from effaced.breakers.sql import SQLCircuitBreakerStateRepository
+from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core.db import Database
 from effaced.model import OutboxStatus
 from effaced.outbox.due import status_counts
@@ -29,7 +29,7 @@ class Block(House):
 
     def another(self) -> BreakerRegistry:
         """As another process has it."""
-        return BreakerRegistry(SQLCircuitBreakerStateRepository(self.db), self.policies)
+        return BreakerRegistry(SqlBreakerStore(self.db), self.policies)
 
     def state(self, resolver: str = "crm") -> BreakerState:
         return self.another().current_state(resolver=resolver)

@@ -138,6 +138,18 @@ def test_a_file_that_is_no_toml_says_where(tmp_path: Path) -> None:
         load_settings()
 
 
+@pytest.mark.parametrize("content", [b"batch_size = = 7\n", b"batchsize = 7\n", b"\xff\xfe"])
+def test_what_is_wrong_with_a_named_file_is_said_of_that_file(
+    clean: pytest.MonkeyPatch, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "staging.toml").write_bytes(content)
+    clean.setenv("EFFACED_CONFIG", "staging.toml")
+    with pytest.raises(ConfigurationError) as refused:
+        load_settings()
+    assert "staging.toml: " in str(refused.value)
+    assert "effaced.toml" not in str(refused.value)
+
+
 def test_a_named_file_that_is_missing_is_refused(clean: pytest.MonkeyPatch) -> None:
     clean.setenv("EFFACED_CONFIG", "nowhere.toml")
     with pytest.raises(ConfigurationError, match="does not exist"):

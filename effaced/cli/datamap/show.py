@@ -24,7 +24,7 @@ from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import TableEffect, dry_run, rows_kept
 from effaced.datamap.run.samples import Row, sample
 from effaced.datamap.run.subject import find_subject
-from effaced.resolvers.load import load_registry
+from effaced.resolvers.load import load_resolvers
 from effaced.triage.systems import knowing
 
 
@@ -87,7 +87,7 @@ def _try_out(
         taken = sample(session, plan, subject_id, counted=counted) if with_samples else None
     if not settings.resolvers.exists():
         return DryRun(plan, effects, kept, taken, None, [])
-    known, strangers = knowing(load_registry(settings.resolvers, refs=data_map.ref_kinds), subject.refs)
+    known, strangers = knowing(load_resolvers(settings, data_map), subject.refs)
     return DryRun(
         plan, effects, kept, taken, [each.name for each in known], [each.name for each in strangers]
     )

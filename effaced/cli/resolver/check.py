@@ -17,7 +17,7 @@ from effaced.core.schema_level import open_database, require_fitting_schema
 from effaced.datamap.run.subject import find_subject
 from effaced.model import CheckReason, ReadBackProof
 from effaced.resolvers.check import Checked, check_all
-from effaced.resolvers.load import load_registry
+from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.read_backs import record_check
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.resolvers.settings import suggest
@@ -81,16 +81,14 @@ def check(
 
 
 class _Checks:
-    """The registry as the workers load it (so that what passes here also starts), and the database."""
+    """The registry as the workers load it, and the database."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._runtime = Runtime(settings) if settings.datamap.exists() else None
         self._db = self._runtime.db if self._runtime else open_database(settings.database_url)
-        self.registry: ResolverRegistry = (
-            self._runtime.registry
-            if self._runtime
-            else load_registry(settings.resolvers, keyring=settings.keyring)
+        self.registry: ResolverRegistry = load_resolvers(
+            settings, self._runtime.datamap if self._runtime else None
         )
 
     def canaries(self, names: tuple[str, ...], options: _Options) -> dict[str, str]:

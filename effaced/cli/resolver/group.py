@@ -17,7 +17,7 @@ from effaced.cli.resolver.check import PROOF_COLOURS, check, refuse_unknown
 from effaced.core.config import Settings
 from effaced.core.schema_level import open_database
 from effaced.outbox.flow import ALL
-from effaced.resolvers.load import load_registry
+from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.manual import KIND as MANUAL
 from effaced.resolvers.registry import Registered
 from effaced.triage import pause as steer
@@ -34,7 +34,7 @@ def resolver() -> None:
 @click.pass_obj
 def list_resolvers(settings: Settings, as_json: bool) -> None:
     """Show every resolver: what it can do, what waits for it, and whether it is paused."""
-    registry = load_registry(settings.resolvers)
+    registry = load_resolvers(settings)
     database = open_database(settings.database_url)
     try:
         with database.read() as session:
@@ -113,7 +113,7 @@ def _chosen(settings: Settings, name: str | None, everything: bool, *, known: bo
     if name is None:
         return ALL
     if known:
-        refuse_unknown(load_registry(settings.resolvers), (name,))
+        refuse_unknown(load_resolvers(settings), (name,))
     return name
 
 

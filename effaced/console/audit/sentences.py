@@ -164,8 +164,8 @@ def _breaker(payload: Payload) -> str:
 
 def _forced(how: str) -> Callable[[Payload, Moment], str]:
     def told(payload: Payload, moment: Moment) -> str:
-        until = moment(datetime.fromisoformat(payload["until"]))
-        return f"The breaker of {_breaker(payload)} was {how} until {until}."
+        end = payload["until"] and f" until {moment(datetime.fromisoformat(payload['until']))}"
+        return f"The breaker of {_breaker(payload)} was {how}{end or ''}."
 
     return told
 
@@ -361,6 +361,10 @@ GLOSSARY: dict[str, Sentence] = {
     ),
     "BREAKER_FORCED_OPEN": Sentence("warn", "pause", _forced("forced open: nothing is called")),
     "BREAKER_FORCED_CLOSED": Sentence("warn", "arrow", _forced("forced closed: everything is called")),
+    "BREAKER_UNPINNED": Sentence(
+        "info", "cycle", lambda p, _m: f"The breaker of {_breaker(p)} was unpinned."
+    ),
+    "BREAKER_DELETED": Sentence("info", "cycle", lambda p, _m: f"The breaker of {_breaker(p)} was deleted."),
     "BREAKER_RESET": Sentence(
         "info", "cycle", lambda p, _m: f"The breaker of {_breaker(p)} was reset and is closed."
     ),

@@ -16,7 +16,7 @@ from effaced.console.resolvers.view import State
 from effaced.core.days import days_from
 from effaced.deadletters.read import DeadLetterFilter, count_dead_letters
 from effaced.model import RequestStatus, Verification
-from effaced.outbox.absences import raised
+from effaced.outbox.absences import recent_alarms
 from effaced.outbox.flow import ALL, pauses
 from effaced.outbox.read import (
     ParkedFilter,
@@ -59,7 +59,7 @@ def index() -> str:
         needs = needs_of(session)
         next_up = list_requests(session, RequestQuery().filter(), now, limit=NEXT)
         flow = _flow(session)
-        paused, absences = sorted(pauses(session)), sorted(raised(session))
+        paused, absences = sorted(pauses(session)), sorted(recent_alarms(session))
     return render_template(
         "console/overview/index.html",
         needs=needs,

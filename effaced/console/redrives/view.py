@@ -17,7 +17,7 @@ from effaced.console.htmx import go_to, render, say, wants_fragment
 from effaced.console.urls import with_query
 from effaced.core.errors import Conflict, Refused
 from effaced.core.paging import PAGE
-from effaced.deadletters.read import groups, lines_by_id
+from effaced.deadletters.read import dead_letters_by_id, groups
 from effaced.requests.read import refs_of
 from effaced.triage.redrive import (
     MOST_OF_A_SET,
@@ -90,7 +90,7 @@ def show(redrive_id: UUID) -> Response:
         results = redrive_results(session, redrive_id, after=after)
         letters = {
             each.id: each
-            for each in lines_by_id(
+            for each in dead_letters_by_id(
                 session, [row.dead_letter_id for row in results.items], runtime().letter_sla
             )
         }

@@ -10,11 +10,21 @@ from flask import request, url_for
 from effaced.console.current import by_hand
 from effaced.console.urls import not_allowed, text_arg, with_query, word_arg
 from effaced.console.words import label
+from effaced.model import CLOSED as CLOSED_STATUSES
 from effaced.model import RequestKind, RequestStatus
 from effaced.requests.read import Blocker, Due, OpenState, RequestFilter
+from effaced.requests.status import TRANSITIONS
 
 OPEN, CLOSED, ALL = "open", "closed", "all"
 STATES: tuple[RequestStatus | OpenState, ...] = (*RequestStatus, *OpenState)
+_IN_USE = {each.target for each in TRANSITIONS}
+# The filter offers no status that no request can have.
+STATES_IN_USE = tuple(
+    state
+    for status in RequestStatus
+    if status in _IN_USE
+    for state in ((status, OpenState.NOT_VERIFIED) if status is RequestStatus.RUNNING else (status,))
+)
 STATUSES = (OPEN, CLOSED, ALL, *(state.value for state in STATES))
 DUE_WORDS = {Due.OVERDUE: "overdue", Due.SOON: "due in 7 days"}
 SOONEST, LATEST = "soonest", "latest"
@@ -84,7 +94,7 @@ class RequestQuery:
         return ", ".join(part for part in parts if part)
 
 
-_CLOSED = (RequestStatus.COMPLETED.value, RequestStatus.DENIED.value, RequestStatus.CANCELLED.value)
+_CLOSED = tuple(each.value for each in CLOSED_STATUSES)
 
 
 def query_of_url() -> RequestQuery:

@@ -17,6 +17,7 @@ from effaced.console.requests.query import (
     CLOSED,
     DUE_WORDS,
     OPEN,
+    STATES_IN_USE,
     RequestQuery,
     current_page,
     query_of_url,
@@ -24,21 +25,11 @@ from effaced.console.requests.query import (
 from effaced.console.search_token import make_token, read_token
 from effaced.console.words import label
 from effaced.core.errors import Problem, Refused
-from effaced.model import RequestKind, RequestStatus
+from effaced.model import RequestKind
 from effaced.requests.identifiers import LONGEST, SUBJECT_ID, find_requests
-from effaced.requests.read import Blocker, OpenState, count_requests, list_requests
+from effaced.requests.read import Blocker, count_requests, list_requests
 
 blueprint = Blueprint("requests", __name__)
-# What a request can be in today; the filter offers nothing that would always be empty.
-_IN_USE = (
-    RequestStatus.RECEIVED,
-    RequestStatus.REVIEW,
-    RequestStatus.APPROVED,
-    RequestStatus.RUNNING,
-    OpenState.NOT_VERIFIED,
-    RequestStatus.COMPLETED,
-    RequestStatus.CANCELLED,
-)
 
 
 @blueprint.get("/requests")
@@ -115,7 +106,7 @@ def _choices(query: RequestQuery) -> dict[str, list[tuple[str, str]]]:
     if query.subject:
         groups = [("", "Open and closed"), (OPEN, "Open"), (CLOSED, "Closed")]
     return {
-        "status": groups + [(status.value, label(status)) for status in _IN_USE],
+        "status": groups + [(status.value, label(status)) for status in STATES_IN_USE],
         "due": [("", "Any time"), *((due.value, words.capitalize()) for due, words in DUE_WORDS.items())],
         "kind": [("", "Any kind"), *((each.value, label(each)) for each in RequestKind)],
         "blocked": [

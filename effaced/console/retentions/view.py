@@ -15,7 +15,7 @@ from effaced.console.urls import not_allowed, with_query
 from effaced.core import clock
 from effaced.core.errors import Refused
 from effaced.requests.read import refs_of
-from effaced.requests.retention import Standing
+from effaced.requests.retention import RetentionState
 from effaced.retention.read import RetentionLine, count_due, list_due
 
 blueprint = Blueprint("retentions", __name__)
@@ -30,8 +30,9 @@ def index() -> Response:
     after = request.args.get("after") or None
     here = runtime()
     with here.db.read() as session:
-        page = list_due(session, here.keyring, here.retention, after=after)
-        total = count_due(session, here.retention.today)
+        plan = here.retention_on(session)
+        page = list_due(session, here.keyring, plan, after=after)
+        total = count_due(session, plan.today)
     url = url_for("console.retentions.index")
     return render(
         "console/retentions/index.html",
@@ -40,7 +41,7 @@ def index() -> Response:
         total=total,
         after=after,
         on_schedule=here.settings.retention_erase == "on_schedule",
-        Standing=Standing,
+        RetentionState=RetentionState,
         next_url=with_query(url, {"after": page.next}),
     )
 
@@ -76,7 +77,8 @@ def _chosen(field: str) -> list[UUID]:
 def _confirmation(ids: Sequence[UUID], *, reason: str = "", error: str | None = None) -> Page:
     here = runtime()
     with here.db.read() as session:
-        found = list_due(session, here.keyring, here.retention, only=list(ids), limit=MOST * _TABLES)
+        plan = here.retention_on(session)
+        found = list_due(session, here.keyring, plan, only=list(ids), limit=MOST * _TABLES)
     return render(
         "console/retentions/confirm.html",
         "console/retentions/_confirm.html",
@@ -87,9 +89,9 @@ def _confirmation(ids: Sequence[UUID], *, reason: str = "", error: str | None = 
         changed=_sum(found.items, "changed"),
         reason=reason,
         error=error,
-        Standing=Standing,
+        RetentionState=RetentionState,
     )
 
 
 def _sum(lines: Sequence[RetentionLine], what: str) -> int:
-    return sum(getattr(each.ended, what) for each in lines if each.standing is Standing.DUE)
+    return sum(getattr(each.ended, what) for each in lines if each.standing is RetentionState.DUE)

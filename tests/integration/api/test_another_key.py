@@ -15,9 +15,10 @@ from sqlalchemy import select
 from effaced.accounts.tables import ApiKey
 from effaced.audit.events import RequestCancelled
 from effaced.audit.tables import AuditEvent
-from effaced.model import RequestStatus
+from effaced.model import RequestStatus, new_id
 from effaced.requests.close import close_unexecuted
 from effaced.requests.complete import complete_operations
+from effaced.requests.status import RequestEvent, transition
 from effaced.requests.tables import Request
 from effaced.saga.facade import Outbox
 from effaced.saga.runner import SagaRunner
@@ -79,6 +80,7 @@ def test_the_duplicate_runs_and_completes_with_the_other_key_s_request_without_s
     second = api.post(api.erasure("4"), token=other).get_json()
     with api.runtime.db.begin() as session:
         original = session.get_one(Request, UUID(first["id"]))
+        transition(session, original, RequestEvent.APPROVED, by=f"officer:{new_id()}")
         api.runtime.executor.carry_out(session, original)
     assert seen(api, second, other)[0] == "running"
     complete(api, first["id"])
@@ -93,7 +95,12 @@ def test_a_released_duplicate_does_not_say_that_it_was_one(api: Api) -> None:
     with api.runtime.db.begin() as session:
         original = session.get_one(Request, UUID(first["id"]))
         close_unexecuted(
-            session, original, RequestStatus.CANCELLED, RequestCancelled(), resolution="cancelled"
+            session,
+            original,
+            RequestEvent.CANCELLED,
+            RequestCancelled(),
+            resolution="cancelled",
+            actor=f"officer:{new_id()}",
         )
     assert seen(api, second, other) == ("review", ["REQUEST_RECEIVED"])
 

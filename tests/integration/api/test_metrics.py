@@ -136,6 +136,19 @@ def test_the_state_of_every_breaker_is_told_and_a_pin_counts(measured: Api, url:
     ] == [1, 0, 0, 0, 0, 1]
 
 
+def test_a_retry_after_hold_is_an_open_breaker_with_its_cooldown(measured: Api, url: str) -> None:
+    calls = measured.runtime.breakers
+    calls.on_failure(calls.allow(None, "crm"), status=429, retry_after_s=600)
+    samples = scrape(url)
+    assert value(samples, "effaced_breaker_state", breaker="resolver:crm", state="open") == 1
+    assert value(samples, "effaced_breaker_state", breaker="resolver:crm", state="closed") == 0
+    left = value(samples, "effaced_breaker_cooldown_seconds", breaker="resolver:crm")
+    assert left == pytest.approx(600, abs=60)
+    opens = value(samples, "effaced_breaker_opens_last_day", breaker="resolver:crm", reason="retry_after")
+    assert opens == 1
+    assert value(samples, "effaced_breaker_store_away") == 0
+
+
 def test_an_entry_whose_lease_or_gate_is_over_is_due_since_then(measured: Api, url: str) -> None:
     now, db = clock.now(), measured.runtime.db
     entry = ended_entry(db, now - 5 * HOUR, OutboxStatus.FAILED)

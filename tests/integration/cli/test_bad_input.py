@@ -179,3 +179,30 @@ def test_a_path_that_can_not_be_written_is_named(shell: Shell) -> None:
 def test_an_argument_that_is_no_text_is_refused(shell: Shell) -> None:
     said = sentence(shell.run("deadletter", "list", "--error", "\udcff\udcfe"), 2)
     assert "Argument 4 is not valid UTF-8" in said
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param("{kind: noop, ref: nobody}", id="reference"),
+        pytest.param("{kind: noop, ref: crm_contact, timeout: 200}", id="lease"),
+        pytest.param("{kind: noop, ref: crm_contact, after: [mailing]}", id="order"),
+    ],
+)
+def test_every_command_refuses_the_resolvers_that_drain_refuses(shell: Shell, wrong: str) -> None:
+    file = shell.folder / "resolvers.yaml"
+    file.write_text(f"version: 1\nresolvers:\n  crm: {wrong}\n")
+    commands = (
+        ("drain",),
+        ("resolver", "list"),
+        ("resolver", "list", "--json"),
+        ("resolver", "check"),
+        ("resolver", "pause", "crm", "--reason", "maintenance"),
+        ("retries", "policy", "show"),
+        ("retries", "policy", "show", "--resolver", "crm"),
+        ("breaker", "show"),
+    )
+    errors = [sentence(shell.run(*each, EFFACED_RESOLVERS=str(file)), 2) for each in commands]
+    said = [[line for line in each.splitlines() if not line.startswith("{")] for each in errors]  # no logs
+    assert any("crm" in line for line in said[0])
+    assert said == [said[0]] * len(commands)

@@ -11,7 +11,8 @@ from sqlalchemy import insert, select
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.core.errors import ResolverError
-from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.record import record_failures
+from effaced.deadletters.rules import Failure
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, new_id
 from effaced.outbox.tables import OutboxRow
@@ -73,6 +74,19 @@ def test_a_dead_letter_shows_where_why_since_when_and_what_to_do(house: House, a
     page = ada.get("/console/abandoned").text
     for words in ("crm", "ResolverError", "http_400", "Fix it, then requeue.", "2 Mar 2026, 12:00", "Open"):
         assert words in page
+
+
+def test_expired_ones_can_be_chosen_once_there_are_some(house: House, ada: Visitor) -> None:
+    expired, other = fail(house, 1, 2)
+    assert "Past their retention" not in ada.get("/console/abandoned").text
+    with house.runtime.db.begin() as session:
+        session.get_one(DeadLetter, expired).expires_at = clock.now()
+    assert "expired=yes" in ada.get("/console/abandoned").text
+    page = ada.get("/console/abandoned?expired=yes").text
+    assert str(expired) in page
+    assert str(other) not in page
+    assert "past their retention" in page
+    assert ada.get("/console/abandoned?expired=no").status_code == 422
 
 
 def test_load_more_walks_through_all_letters_once_when_all_are_of_one_moment(

@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, update
 
-from effaced.deadletters.record import Failure, record_failures
+from effaced.deadletters.record import record_failures
+from effaced.deadletters.rules import Failure
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeadLetterStatus, RequestStatus, new_id
 from effaced.requests.tables import Request

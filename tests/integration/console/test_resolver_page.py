@@ -121,7 +121,7 @@ def test_while_the_breakers_store_is_away_pages_show_what_was_last_known_and_say
     chosen = {"breaker_store": "redis", "redis_url": own_valkey.url}
     house.runtime.settings = house.runtime.settings.model_copy(update=chosen)
     open_by_failures(house)
-    away = "The breakers' store does not answer."
+    away = "The breaker store does not answer."
     assert away not in html.unescape(ada.get(PAGE).text)
     own_valkey.stop()
     for path in ("/console/resolvers", PAGE):
@@ -226,7 +226,7 @@ def test_the_policy_in_force_says_where_each_field_comes_from(house: House, ada:
     assert "Tries before it is given up 3 changed here" in told
     assert "Wait after the first try 30 s settings" in told
     assert "Each wait times 2 default" in told
-    assert "Opens after failures in a row 5 default" in told
+    assert "Opens after failures in a row 2 lowered to open before tries are used up" in told
 
 
 def test_a_changed_policy_holds_is_an_event_and_can_be_undone(house: House, ada: Visitor) -> None:
@@ -323,3 +323,26 @@ def test_an_auditor_reads_the_page_and_finds_no_form(house: House, cleo: Visitor
 def test_a_system_that_nobody_knows_has_no_page(ada: Visitor) -> None:
     assert ada.get("/console/resolvers/cmr").status_code == 404
     assert ada.get(f"{PAGE}/steer/explode").status_code == 404
+
+
+def test_a_pin_is_removed_and_the_breaker_keeps_its_state(house: House, ada: Visitor) -> None:
+    house.runtime.breakers.force_open("resolver:crm", seconds=600, actor="cli")
+    assert "steer/unpin" in ada.get(PAGE).text
+    ada.post(f"{PAGE}/steer/unpin", {"reason": REASON})
+    assert house.runtime.breakers.store.load(["resolver:crm"])["resolver:crm"].pinned is None
+    assert breaker(house) is BreakerState.OPEN
+    assert count_events(house, "BREAKER_UNPINNED") == 1
+    assert "steer/unpin" not in ada.get(PAGE).text
+
+
+def test_a_reset_says_that_the_host_still_blocks_and_can_include_it(house: House, ada: Visitor) -> None:
+    on_a_host(house)
+    for name in ("resolver:crm", "host:api.example"):
+        open_by_failures(house, name)
+    page = ada.get(f"{PAGE}/steer/reset").text
+    assert "Reset the breaker of its host api.example too" in read(page)
+    ada.post(f"{PAGE}/steer/reset", {"reason": REASON})
+    told = read(ada.get(PAGE).text)
+    assert "The breaker of its host api.example still blocks calls to crm." in told
+    ada.post(f"{PAGE}/steer/reset", {"reason": REASON, "include_host": "yes"})
+    assert breaker(house, "host:api.example") is BreakerState.CLOSED

@@ -53,6 +53,17 @@ def test_each_system_shows_its_kind_and_what_waits_for_it(house: House, ada: Vis
     assert "After crm" in card(page, "archive")
 
 
+def test_failures_in_a_row_are_shown_with_how_many_open_the_breaker(house: House, ada: Visitor) -> None:
+    house.script.answers["crm", "1"] = lambda: OSError("down")
+    house.approve(house.ask(1))
+    for hours in range(2):
+        with clock.pretend(NOON + timedelta(hours=hours)):
+            house.run()
+            page = ada.get(PAGE).text
+    assert "Breaker closed calls go out; 2 failures in a row, opens at 5." in card(page, "crm")
+    assert "in a row" not in card(page, "mailing")
+
+
 def test_the_numbers_lead_to_exactly_their_lists(house: House, ada: Visitor) -> None:
     house.script.answers["mailing", "1"] = lambda: Scheduled(clock.now() + timedelta(days=3))
     house.script.answers["crm", "1"] = lambda: ResolverError("no", code="http_400")

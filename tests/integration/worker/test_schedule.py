@@ -13,7 +13,7 @@ from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
 from effaced.model import OutboxStatus, StepOutcome
-from effaced.outbox.absences import raised
+from effaced.outbox.absences import recent_alarms
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.overrides import ALL
 from effaced.retries.tables import Attempt
@@ -53,7 +53,7 @@ def test_the_sweep_that_counts_tells_of_a_system_that_suddenly_knows_nobody(
         session.execute(update(OutboxRow).values(outcome=StepOutcome.ALREADY_ABSENT))
     scheduler.tick()
     with db.read() as session:
-        assert list(raised(session)) == ["crm"]
+        assert list(recent_alarms(session)) == ["crm"]
 
 
 @pytest.mark.parametrize(("every", "expected"), [(schedule._COUNT_EVERY, 0), (0.0, 1)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pydantic import ValidationError
+from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import TYPES, Event, StepFailed, StepSucceeded
@@ -32,7 +33,7 @@ def test_an_event_of_no_registered_type_is_refused() -> None:
         number: int
 
     with pytest.raises(TypeError, match="not a registered"):
-        append_one(None, Stranger(number=1))  # type: ignore[arg-type]
+        append_one(Session(), Stranger(number=1))
 
 
 def test_every_type_has_a_name_of_its_own() -> None:

@@ -330,6 +330,14 @@ CAST: list[tuple[events.Event, str]] = [
         "2 Mar 2026, 12:00.",
     ),
     (
+        events.BreakerUnpinned(breaker="resolver:crm", previous="open"),
+        "The breaker of crm was unpinned.",
+    ),
+    (
+        events.BreakerDeleted(breaker="host:api.example", previous="open"),
+        "The breaker of the host api.example was deleted.",
+    ),
+    (
         events.BreakerReset(breaker="resolver:crm", previous="open"),
         "The breaker of crm was reset and is closed.",
     ),
