@@ -66,28 +66,30 @@ def enqueue(
     They exist exactly when the caller's transaction commits, and the workers are notified then. `not_before`
     says for a resolver until when its call has to wait, since the one it replaces may still be under way.
     """
-    names = {call.resolver for call in calls}
-    waited_for = {name for call in calls for name in call.after if name in names}
-    now = dbtime.now(session)
+    names, after = {call.resolver for call in calls}, {name for call in calls for name in call.after}
+    now, gates = dbtime.now(session), not_before or {}
+    shared = {
+        "request_id": request_id,
+        "operation": operation,
+        "subject_key_id": subject.key_id,
+        "subject_hmac": subject.hmac,
+        "enqueued_at": now,
+        "aging_since": now,
+    }
     rows = [
         {
             **_row(keyring, call),
-            "enqueued_at": now,
-            "aging_since": now,
-            "request_id": request_id,
-            "operation": operation,
-            "subject_key_id": subject.key_id,
-            "subject_hmac": subject.hmac,
-            "gate": (not_before or {}).get(call.resolver),
-            "waiting_since": now if call.resolver in (not_before or {}) else None,
-            "waits_for": sorted(name for name in call.after if name in names) or None,
-            "unblocks": call.resolver in waited_for,
+            **shared,
+            "gate": gates.get(call.resolver),
+            "waiting_since": now if call.resolver in gates else None,
+            "waits_for": sorted(names & set(call.after)) or None,
+            "unblocks": call.resolver in after,
         }
         for call in calls
     ]
     if any(call.history for call in calls):
         for row, call in zip(rows, calls, strict=True):
-            row |= _past(call.history or History(now), row["gate"], now)
+            row |= _from_history(call.history or History(now), row["gate"], now)
     session.execute(
         insert(operations),
         {
@@ -104,7 +106,7 @@ def enqueue(
     return [row["entry_id"] for row in rows]
 
 
-def _past(history: History, gate: datetime | None, now: datetime) -> dict[str, Any]:
+def _from_history(history: History, gate: datetime | None, now: datetime) -> dict[str, Any]:
     later = max((each for each in (gate, history.not_before) if each is not None), default=None)
     return {
         # By another machine's clock, which may be ahead. The time to end begins here, so `aging_since` stays.

@@ -1,7 +1,7 @@
 """Order between requests of one person: a superseded correction is never carried out late.
 
-An erasure supersedes every correction that is not done, a newer correction the older ones of the same field.
-Otherwise a late retry could bring back what was erased, or undo what was corrected.
+An erasure supersedes every correction that is not done; a newer correction supersedes the older ones of the
+same field. Otherwise a late retry could bring back what was erased, or undo what was corrected.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ ERROR = "Superseded"
 
 @dataclass(slots=True)
 class Superseded:
-    """What was superseded, and what its successor has to know of it, by resolver.
+    """What was superseded, and what the superseding request has to know of it, by resolver.
 
-    Calls still under way have to be waited for, until `not_before`. A correction may have changed the very
-    reference the system knows the person by: `refs` are those that were to be used, and for a resolver in
-    `tried` it is unknown whether the system has changed over. `carried` is left to be corrected.
+    Calls that are still under way have to be waited for, until `not_before`. A correction may have changed
+    the very reference that a system knows the person by: `refs` are those it was to be called with, and for
+    a resolver in `tried` it is unknown whether the system has changed over. `carried` is what is still to be
+    corrected.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -44,6 +45,35 @@ class Superseded:
     refs: defaultdict[str, list[SubjectRef]] = field(default_factory=lambda: defaultdict(list))
     tried: set[str] = field(default_factory=set)
     carried: defaultdict[str, list[Correction]] = field(default_factory=lambda: defaultdict(list))
+
+    def add_reference(self, entry: Entry, ref: SubjectRef) -> None:
+        self.refs[entry.resolver].append(ref)
+        if entry.attempts or entry.status is OutboxStatus.IN_FLIGHT:
+            self.tried.add(entry.resolver)
+
+    def wait_for(self, entry: Entry) -> None:
+        """Let no call begin before this one, which may be under way, has ended."""
+        # One that was not called yet and has a gate is itself waiting for a call that it superseded.
+        if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
+            until = max(entry.gate, self.not_before.get(entry.resolver, entry.gate))
+            self.not_before[entry.resolver] = until
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacement:
+    """What a request replaces of older corrections: see `supersede_corrections`."""
+
+    fields: Collection[str] | None
+    known_as: Mapping[str, str | None] | None
+
+    def fields_left(self, entry: Entry) -> list[str]:
+        """The fields of an older correction that are not corrected anew."""
+        return [] if self.fields is None else [each for each in entry.fields or () if each not in self.fields]
+
+    def has_other_reference(self, entry: Entry, ref: SubjectRef | None) -> bool:
+        return (
+            ref is not None and self.known_as is not None and ref.value != self.known_as.get(entry.resolver)
+        )
 
 
 def supersede_corrections(
@@ -62,30 +92,24 @@ def supersede_corrections(
     can't be made beside the new one, so all of it is superseded and what it had left is carried over. The
     caller completes the requests in `completed` and resolves the dead letters of `entries`.
     """
-    result = Superseded()
-    for entry in _not_made(session, subjects):
-        left = [] if fields is None else [name for name in entry.fields or () if name not in fields]
+    result, replacement = Superseded(), _Replacement(fields, known_as)
+    for entry in _lock_outstanding(session, subjects):
         ref = entry.open_ref(keyring) if entry.ref_sealed is not None else None
-        astray = known_as is not None and ref is not None and ref.value != known_as.get(entry.resolver)
-        if astray and left and entry.corrections_sealed is not None:
+        left = replacement.fields_left(entry)
+        has_other_reference = replacement.has_other_reference(entry, ref)
+        if has_other_reference and left and entry.corrections_sealed is not None:
             values = entry.open_corrections(keyring)
             result.carried[entry.resolver] += [each for each in values if each.column in left]
             left = []
-        overtaken = len(left) < len(entry.fields or ())
-        if ref is not None and (astray or overtaken):
-            result.refs[entry.resolver].append(ref)
-            if entry.attempts or entry.status is OutboxStatus.IN_FLIGHT:
-                result.tried.add(entry.resolver)
-        if not overtaken:
-            continue
-        # One that was not called yet and has a gate is itself waiting for a call that it superseded.
-        if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
-            until = max(entry.gate, result.not_before.get(entry.resolver, entry.gate))
-            result.not_before[entry.resolver] = until
-        if left:
-            _keep_only(session, keyring, entry, left)
-        else:
-            result.entries.append(entry)
+        is_replaced = len(left) < len(entry.fields or ())
+        if ref is not None and (has_other_reference or is_replaced):
+            result.add_reference(entry, ref)
+        if is_replaced:
+            result.wait_for(entry)
+            if left:
+                _keep_only(session, keyring, entry, left)
+            else:
+                result.entries.append(entry)
     _abandon(session, result, by)
     return result
 
@@ -101,7 +125,7 @@ def outstanding(subject: ColumnElement[bool]) -> ColumnElement[bool]:
     )
 
 
-def _not_made(session: Session, subjects: Sequence[SubjectKey]) -> list[Entry]:
+def _lock_outstanding(session: Session, subjects: Sequence[SubjectKey]) -> list[Entry]:
     theirs = outbox.c.subject_hmac.in_([each.hmac for each in subjects])
     rows: Sequence[Row[*tuple[object, ...]]] = session.execute(
         select(*COLUMNS).where(outstanding(theirs)).order_by(outbox.c.entry_id).with_for_update()
