@@ -23,9 +23,9 @@ from effaced.breakers.stores.sql import SqlBreakerStore
 from effaced.core import retry_defaults as defaults
 from effaced.core.arguments import checked
 from effaced.core.crypto import Keyring
+from effaced.core.db.schema_level import SchemaGuard
+from effaced.core.db.transactions import own_sessions, require_transaction
 from effaced.core.errors import ConfigurationError, Conflict
-from effaced.core.schema_level import SchemaGuard
-from effaced.core.transactions import own_sessions, require_transaction
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure

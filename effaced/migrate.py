@@ -15,11 +15,11 @@ from alembic.script.revision import ResolutionError
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, Engine, delete, insert, inspect, select
 
-from effaced.core.database_roles import close_tables
 from effaced.core.db import Base, Database
+from effaced.core.db.roles import close_tables
+from effaced.core.db.schema_level import VERSION_TABLE, SchemaLevel, code_level
 from effaced.core.errors import SchemaMismatch
 from effaced.core.paths import MIGRATIONS
-from effaced.core.schema_level import VERSION_TABLE, SchemaLevel, code_level
 
 _PACKAGE = Path(__file__).parent
 

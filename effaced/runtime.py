@@ -31,12 +31,12 @@ from effaced.breakers.telemetry import KEPT, Called
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import Keyring
-from effaced.core.database_roles import changeable_tables, require_rights
 from effaced.core.db import Database, sqlite_file
+from effaced.core.db.roles import changeable_tables, require_rights
+from effaced.core.db.schema_level import SchemaGuard
 from effaced.core.http_clients import require_time
 from effaced.core.log import get_logger
 from effaced.core.private_files import open_to_others
-from effaced.core.schema_level import SchemaGuard
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan, current_plan, plan_erasure

@@ -7,8 +7,8 @@ from sqlalchemy import Engine, text
 
 from effaced.core.config import load_settings
 from effaced.core.db import Database
-from effaced.core.schema_level import VERSION_TABLE
-from effaced.core.transactions import require_transaction
+from effaced.core.db.schema_level import VERSION_TABLE
+from effaced.core.db.transactions import require_transaction
 from effaced.migrate import finish, load_tables
 
 LOCK = 0x65666661636564  # "effaced"

@@ -17,7 +17,7 @@ from effaced.accounts.throttle import WINDOW
 from effaced.audit.append import append_one
 from effaced.audit.events import SignInRefused
 from effaced.core import clock
-from effaced.core.sql import insert_missing
+from effaced.core.db.sql import insert_missing
 
 _UNKNOWN = "unknown"
 

@@ -21,7 +21,7 @@ from effaced.accounts.officers import normalise_email
 from effaced.accounts.tables import SignInCounter
 from effaced.core import clock
 from effaced.core.crypto import Keyring
-from effaced.core.sql import insert_missing
+from effaced.core.db.sql import insert_missing
 
 WINDOW = timedelta(minutes=15)
 MOST_PER_CALLER = 5

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.events import TYPES, Event
 from effaced.audit.tables import AuditEvent
-from effaced.core import dbtime
-from effaced.core.sql import insert_rows
+from effaced.core.db import dbtime
+from effaced.core.db.sql import insert_rows
 from effaced.model import SubjectKey
 
 SYSTEM = "system"

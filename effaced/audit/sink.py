@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SINK, AuditSink, Record, append_to_trail
-from effaced.core.pipeline import ONE_BY_ONE
+from effaced.core.db.pipeline import ONE_BY_ONE
 
 __all__ = ["AuditSink", "DatabaseAuditSink", "events_to", "with_sink"]
 

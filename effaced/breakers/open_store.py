@@ -18,8 +18,7 @@ from effaced.breakers.model import CircuitBreakerStateData, Transition
 from effaced.breakers.stores.base import BreakerStore
 from effaced.breakers.stores.redis import RedisBreakerStore
 from effaced.breakers.stores.sql import SqlBreakerStore
-from effaced.core import dbtime
-from effaced.core.db import Database
+from effaced.core.db import Database, dbtime
 from effaced.core.errors import ConfigurationError
 
 _SECONDS = 2.0

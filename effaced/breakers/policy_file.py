@@ -23,7 +23,7 @@ from effaced.breakers.policy import (
 )
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.core.strict import suggest
-from effaced.core.yaml_file import Place, YamlFile, read_yaml
+from effaced.core.yaml.file import Place, YamlFile, read_yaml
 
 _TOP = ("version", DEFAULTS, HOSTS, RESOLVERS)
 ENVIRONMENT = "EFFACED_BREAKER_OVERRIDES"

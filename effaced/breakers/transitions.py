@@ -13,8 +13,8 @@ from effaced.audit.append import Record, append
 from effaced.breakers.model import RESOLVER, RETRY_AFTER, BreakerState, CircuitBreakerStateData, Transition
 from effaced.breakers.tables import BreakerTransition, transitions
 from effaced.core import clock
+from effaced.core.db.sql import insert_rows
 from effaced.core.paging import PAGE, Page, beyond, cut, decode
-from effaced.core.sql import insert_rows
 
 _WAIT_S = 60.0
 _FIELDS = tuple(Transition.__dataclass_fields__)

@@ -14,8 +14,8 @@ from effaced.accounts.scopes import DEFAULT, Scope
 from effaced.accounts.tables import ApiKey
 from effaced.cli.groups import Group
 from effaced.core.config import Settings
+from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
-from effaced.core.schema_level import open_database
 
 _ACTOR = "cli"
 

@@ -13,7 +13,7 @@ from effaced.audit.notes import forget_note
 from effaced.audit.read import AuditFilter
 from effaced.cli.groups import Group
 from effaced.core.config import Settings
-from effaced.core.schema_level import open_database
+from effaced.core.db.schema_level import open_database
 
 
 @click.group(cls=Group)

@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from effaced.cli.groups import Group
 from effaced.core.config import Settings
-from effaced.core.database_roles import Roles, existing_roles, require_granted, role_statements
 from effaced.core.db import Database, is_postgres
+from effaced.core.db.roles import Roles, existing_roles, require_granted, role_statements
 from effaced.core.errors import Refused
 from effaced.datamap.compile.rights import grant_statements
 from effaced.datamap.load.file import load_map

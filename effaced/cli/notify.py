@@ -13,7 +13,7 @@ from rich.text import Text
 from effaced.cli.groups import Group
 from effaced.core import clock
 from effaced.core.config import Settings
-from effaced.core.schema_level import open_database
+from effaced.core.db.schema_level import open_database
 from effaced.model import DeliveryStatus, NoticeType, new_id
 from effaced.notify.config import Targets
 from effaced.notify.deliver import attempt

@@ -22,8 +22,8 @@ from effaced.accounts.tables import Officer
 from effaced.accounts.throttle import forget_tries
 from effaced.cli.groups import Group
 from effaced.core.config import Settings
+from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
-from effaced.core.schema_level import open_database
 from effaced.model import Role
 
 _ACTOR = "cli"

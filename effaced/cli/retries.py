@@ -17,8 +17,8 @@ from effaced.audit.notes import write_note
 from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.db import Database
+from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
-from effaced.core.schema_level import open_database
 from effaced.core.strict import suggest
 from effaced.model import PolicyKind, PolicyScope
 from effaced.resolvers.load import load_resolvers

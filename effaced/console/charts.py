@@ -8,7 +8,7 @@ from datetime import date, datetime
 from math import ceil, log10
 
 from effaced.console.resolver.health import Health
-from effaced.core.days import Day
+from effaced.core.db.days import Day
 
 
 @dataclass(frozen=True, slots=True)

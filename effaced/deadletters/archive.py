@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import DeadLettersArchived
 from effaced.core import clock
-from effaced.core.sql import among
+from effaced.core.db.sql import among
 from effaced.deadletters.decide import Change, change, changed_values
 from effaced.deadletters.linked_work import work_not_done
 from effaced.deadletters.read import ALL, count_exactly

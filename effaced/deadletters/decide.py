@@ -15,8 +15,8 @@ from effaced.audit.events import DeadLetterDecided
 from effaced.audit.notes import NoteRef, noted, write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
+from effaced.core.db.sql import among
 from effaced.core.errors import Conflict, NotFound, Problem
-from effaced.core.sql import among
 from effaced.deadletters.arguments import code
 from effaced.deadletters.linked_work import refuse_to_close, work_not_done
 from effaced.deadletters.rules import (

@@ -16,9 +16,9 @@ from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
 from effaced.audit.notes import NoteRef, noted
 from effaced.audit.tables import Note
 from effaced.core import clock
+from effaced.core.db.sql import among
 from effaced.core.errors import Conflict, Problem
 from effaced.core.log import get_logger
-from effaced.core.sql import among
 from effaced.deadletters.arguments import InvalidArgument, days, number
 from effaced.deadletters.decide import event_links
 from effaced.deadletters.linked_work import work_not_done

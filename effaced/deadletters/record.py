@@ -30,8 +30,8 @@ from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
 from effaced.core import clock
 from effaced.core.db import UtcDateTime, is_postgres
-from effaced.core.pipeline import run
-from effaced.core.sql import among_ids, as_ids
+from effaced.core.db.pipeline import run
+from effaced.core.db.sql import among_ids, as_ids
 from effaced.deadletters.context import after_failure
 from effaced.deadletters.rules import (
     MAX_RETRIES,

@@ -15,8 +15,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, case, select, update
 from sqlalchemy.orm import Session
 
-from effaced.core import clock, dbtime
-from effaced.core.sql import among
+from effaced.core import clock
+from effaced.core.db import dbtime
+from effaced.core.db.sql import among
 from effaced.deadletters.context import after_failed_replay as context_after_failed_replay
 from effaced.deadletters.decide import Change, change, changed_values
 from effaced.deadletters.linked_work import refuse_to_close, work_under_way

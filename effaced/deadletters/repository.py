@@ -18,8 +18,8 @@ from effaced.core import clock
 from effaced.core.arguments import checked
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database
+from effaced.core.db.transactions import own_sessions
 from effaced.core.errors import Conflict
-from effaced.core.transactions import own_sessions
 from effaced.deadletters import archive, purge, replay, summaries
 from effaced.deadletters.arguments import (
     actor_id,

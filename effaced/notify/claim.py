@@ -14,8 +14,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, Table, literal, select, update
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
-from effaced.core.waits import restart
+from effaced.core.db import dbtime
+from effaced.core.db.waits import restart
 from effaced.model import DeliveryStatus, NoticeType
 from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message

@@ -10,8 +10,8 @@ from typing import Any
 
 from effaced.core.errors import ConfigurationError, NotFound
 from effaced.core.strict import suggest, validate
-from effaced.core.yaml_blocks import Reading
-from effaced.core.yaml_file import Place, YamlFile, read_yaml
+from effaced.core.yaml.blocks import Reading
+from effaced.core.yaml.file import Place, YamlFile, read_yaml
 from effaced.model import NoticeType
 from effaced.notify.email import EmailConfig, EmailTarget
 from effaced.notify.target import Target

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from effaced.core import clock, dbtime
+from effaced.core import clock
 from effaced.core import http_clients as clients
-from effaced.core.db import Database
+from effaced.core.db import Database, dbtime
 from effaced.core.log import get_logger
 from effaced.notify.claim import Claimed, claim, claim_of_removed, is_due, restart_waits
 from effaced.notify.config import Targets

@@ -7,8 +7,8 @@ from datetime import timedelta
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
-from effaced.core.sql import among, insert_rows
+from effaced.core.db import dbtime
+from effaced.core.db.sql import among, insert_rows
 from effaced.model import DeliveryStatus, new_id
 from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
+from effaced.core.db import dbtime
 from effaced.model import DeliveryStatus
 from effaced.notify.claim import Claimed
 from effaced.notify.tables import Delivery, DeliveryAttempt

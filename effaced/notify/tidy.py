@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
+from effaced.core.db import dbtime
 from effaced.model import DeliveryStatus
 from effaced.notify.fanout import NEWS
 from effaced.notify.tables import Delivery, DeliveryAttempt, Message

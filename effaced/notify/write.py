@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
-from effaced.core.sql import insert_rows
+from effaced.core.db import dbtime
+from effaced.core.db.sql import insert_rows
 from effaced.model import new_id
 from effaced.notify.notices import Notice
 from effaced.notify.tables import Message

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import append_one
 from effaced.audit.events import AbsenceSpiked
 from effaced.audit.tables import AuditEvent
-from effaced.core import dbtime
+from effaced.core.db import dbtime
 from effaced.core.log import get_logger
 from effaced.model import AttemptOutcome, OutboxOperation, OutboxStatus, StepOutcome
 from effaced.notify import notices

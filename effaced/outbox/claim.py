@@ -29,8 +29,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from effaced.core.dbtime import NOW, from_now, moment
-from effaced.core.pipeline import run
+from effaced.core.db.dbtime import NOW, from_now, moment
+from effaced.core.db.pipeline import run
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.flow import unpaused

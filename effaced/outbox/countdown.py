@@ -13,8 +13,8 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from effaced.core.db import is_postgres
-from effaced.core.pipeline import run
-from effaced.core.sql import among_ids, as_ids, update_rows
+from effaced.core.db.pipeline import run
+from effaced.core.db.sql import among_ids, as_ids, update_rows
 from effaced.model import OutboxOperation
 from effaced.outbox.tables import Operation, operations
 

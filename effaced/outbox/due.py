@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Table, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
+from effaced.core.db import dbtime
 from effaced.model import OutboxStatus
 from effaced.outbox.claim import FRESH, GATED, LEASED
 from effaced.outbox.flow import not_paused

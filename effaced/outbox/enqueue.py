@@ -11,10 +11,10 @@ from uuid import UUID
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
+from effaced.core.db.sql import insert_rows
 from effaced.core.names import LONGEST_KIND, name_problem, refuse, resolver_name_problem
-from effaced.core.sql import insert_rows
 from effaced.doorbell import ring_after_commit
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
 from effaced.outbox.entry import seal_corrections

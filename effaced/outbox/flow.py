@@ -25,9 +25,8 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import append_one
 from effaced.audit.events import ResolverPaused, ResolverResumed
 from effaced.audit.notes import NoteRef, noted
-from effaced.core import dbtime
-from effaced.core.db import Json, is_postgres
-from effaced.core.pipeline import run
+from effaced.core.db import Json, dbtime, is_postgres
+from effaced.core.db.pipeline import run
 from effaced.doorbell import ring_after_commit
 from effaced.model import PolicyScope
 from effaced.notify import notices

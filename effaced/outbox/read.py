@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, Select, case, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from effaced.core.days import Day, count_by_day
+from effaced.core.db.days import Day, count_by_day
 from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
 from effaced.model import Evidence, OutboxOperation, OutboxStatus, StepOutcome, Verification, evidence_of
 from effaced.outbox.tables import OutboxRow

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import Record, append
 from effaced.audit.events import Requeued
 from effaced.audit.notes import NoteRef, noted
-from effaced.core import dbtime
+from effaced.core.db import dbtime
+from effaced.core.db.sql import update_rows
 from effaced.core.errors import ConfigurationError
-from effaced.core.sql import update_rows
 from effaced.doorbell import ring_after_commit
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry

@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import Record, append
 from effaced.audit.events import RectificationCompleted, RectificationStepFailed
-from effaced.core import dbtime
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
 from effaced.model import Correction, OutboxStatus, StepOutcome, SubjectKey, SubjectRef
 from effaced.outbox.countdown import Completed, count_down
 from effaced.outbox.entry import COLUMNS, Entry, as_entry, seal_corrections

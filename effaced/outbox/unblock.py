@@ -8,8 +8,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
-from effaced.core.sql import among
+from effaced.core.db import dbtime
+from effaced.core.db.sql import among
 from effaced.doorbell import ring_after_commit
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome
 from effaced.outbox.entry import Entry

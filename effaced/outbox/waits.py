@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import null
 from sqlalchemy.orm import Session
 
-from effaced.core.waits import restart
+from effaced.core.db.waits import restart
 from effaced.outbox.claim import IN_FLIGHT, LEASED
 from effaced.outbox.tables import outbox
 

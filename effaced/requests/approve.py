@@ -12,8 +12,9 @@ from effaced.accounts.tables import Officer
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestApproved
 from effaced.audit.notes import write_note
-from effaced.core import clock, dbtime
+from effaced.core import clock
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
 from effaced.core.errors import NotFound, Refused
 from effaced.model import RequestStatus, Role
 from effaced.requests.execute import Executor

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import LocalErasureBegun, LocalTableErased
-from effaced.core import dbtime
+from effaced.core.db import dbtime
 from effaced.core.errors import Unavailable
 from effaced.core.log import get_logger
 from effaced.datamap.compile.batches import batch, limited_to

@@ -13,8 +13,8 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.core import clock
 from effaced.core.db import UtcDateTime, is_postgres
-from effaced.core.pipeline import Together
-from effaced.core.sql import among_ids, as_ids
+from effaced.core.db.pipeline import Together
+from effaced.core.db.sql import among_ids, as_ids
 from effaced.model import OutboxOperation
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.write import announce

@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 from effaced.audit.events import RequestSuperseded
 from effaced.core.crypto import Keyring
 from effaced.core.db import is_postgres
+from effaced.core.db.pipeline import Together
 from effaced.core.errors import Problem, Refused
-from effaced.core.pipeline import Together
 from effaced.datamap.compile.batches import limited_to
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan

@@ -21,7 +21,7 @@ from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import DuplicateCompleted, DuplicateReleased
 from effaced.core.crypto import Keyring
 from effaced.core.db import UtcDateTime
-from effaced.core.sql import among_ids
+from effaced.core.db.sql import among_ids
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import dry_run
 from effaced.datamap.run.subject import Subject

@@ -26,12 +26,12 @@ from effaced.audit.events import (
     LocalVerified,
     TextScrubbed,
 )
-from effaced.core import clock, dbtime
+from effaced.core import clock
 from effaced.core.crypto import Keyring
-from effaced.core.db import Database
+from effaced.core.db import Database, dbtime
+from effaced.core.db.pipeline import Together
 from effaced.core.errors import ConfigurationError, Conflict, Unavailable
 from effaced.core.log import get_logger
-from effaced.core.pipeline import Together
 from effaced.datamap.model.data_map import Retained
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.plan.retention import Kept, RetentionPlan, current_retention, plan_retention

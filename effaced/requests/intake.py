@@ -16,8 +16,9 @@ from effaced.accounts.tables import ApiKey
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RequestDuplicate, RequestReceived, RequestRepeated
 from effaced.audit.notes import write_note
-from effaced.core import clock, dbtime
+from effaced.core import clock
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
 from effaced.core.errors import Problem, Refused
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.subject import Subject, find_subject

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, not_, select
 from sqlalchemy.orm import Session
 
 from effaced.accounts.tables import ApiKey, Officer
-from effaced.core.days import Day, count_by_day
+from effaced.core.db.days import Day, count_by_day
 from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
 from effaced.model import AttemptOutcome, CallRole, RequestKind, RequestStatus
 from effaced.outbox.tables import Operation

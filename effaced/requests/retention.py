@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.core.crypto import Keyring
+from effaced.core.db.sql import insert_rows
 from effaced.core.errors import NotFound, Refused, Unavailable
-from effaced.core.sql import insert_rows
 from effaced.datamap.plan.retention import TODAY, Ended, Kept, RetentionPlan
 from effaced.datamap.run.values import values_to_look
 from effaced.model import SubjectKey, new_id

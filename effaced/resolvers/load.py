@@ -15,8 +15,8 @@ from effaced.core.config import Settings
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.core.names import resolver_name_problem
-from effaced.core.yaml_blocks import Reading
-from effaced.core.yaml_file import Place, YamlFile, read_yaml
+from effaced.core.yaml.blocks import Reading
+from effaced.core.yaml.file import Place, YamlFile, read_yaml
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
 from effaced.resolvers.kinds import PATHS, find_kind

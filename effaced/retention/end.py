@@ -19,8 +19,8 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import append_one
 from effaced.audit.events import RetentionEnded
 from effaced.audit.notes import NoteRef, noted
-from effaced.core import dbtime
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
 from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.datamap.compile.batches import limited_to
 from effaced.datamap.model.data_map import Action

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RetentionFailed
 from effaced.audit.notes import NoteRef, write_note
-from effaced.core import clock, dbtime
+from effaced.core import clock
 from effaced.core.crypto import Keyring
-from effaced.core.db import Database
+from effaced.core.db import Database, dbtime
 from effaced.core.errors import EffacedError, Refused
 from effaced.core.log import get_logger
 from effaced.datamap.plan.retention import RetentionPlan, current_retention

@@ -14,12 +14,13 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SYSTEM
 from effaced.audit.sink import AuditSink, with_sink
-from effaced.core import clock, dbtime
+from effaced.core import clock
 from effaced.core.arguments import checked, require_positive, require_type
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
+from effaced.core.db.transactions import own_sessions, require_transaction
 from effaced.core.errors import ConfigurationError
 from effaced.core.names import name_problem, refuse
-from effaced.core.transactions import own_sessions, require_transaction
 from effaced.model import Correction, CorrectionValue, OutboxOperation, OutboxStatus, SubjectRef, new_id
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import remaining

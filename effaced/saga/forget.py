@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
+from effaced.core.db import dbtime
 from effaced.deadletters.rules import ACTIVE
 from effaced.deadletters.tables import DeadLetter
 from effaced.outbox.tables import OutboxRow

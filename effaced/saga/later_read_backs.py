@@ -9,7 +9,8 @@ from functools import partial
 
 from effaced.audit.append import SYSTEM
 from effaced.breakers.model import BreakerRole
-from effaced.core import clock, dbtime
+from effaced.core import clock
+from effaced.core.db import dbtime
 from effaced.core.log import get_logger
 from effaced.model import FailureKind, Verification
 from effaced.outbox.entry import Entry

@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import Event, ExternallyVerified, ExternalVerificationFailed, ReadBackGivenUp
-from effaced.core import dbtime
-from effaced.core.sql import insert_rows
+from effaced.core.db import dbtime
+from effaced.core.db.sql import insert_rows
 from effaced.deadletters.record import record_failures, record_recoveries
 from effaced.deadletters.rules import Failure
 from effaced.model import DeadLetterDomain, StepOutcome, Verification

@@ -14,7 +14,8 @@ from datetime import timedelta
 from functools import partial
 
 from effaced.breakers.registry import Admission
-from effaced.core import clock, dbtime
+from effaced.core import clock
+from effaced.core.db import dbtime
 from effaced.core.log import get_logger
 from effaced.model import FailureKind
 from effaced.outbox.entry import Entry

@@ -22,10 +22,9 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.audit.append import SYSTEM, Record, append
 from effaced.audit.events import ErasureCompleted, Event, VerificationCompleted, told
-from effaced.core import dbtime
-from effaced.core.db import is_postgres
-from effaced.core.pipeline import Together, run
-from effaced.core.sql import among_ids, as_ids, insert_rows
+from effaced.core.db import dbtime, is_postgres
+from effaced.core.db.pipeline import Together, run
+from effaced.core.db.sql import among_ids, as_ids, insert_rows
 from effaced.deadletters.record import record_failures, record_recoveries
 from effaced.deadletters.rules import Failure
 from effaced.model import (

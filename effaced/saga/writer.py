@@ -16,7 +16,8 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session, sessionmaker
 
-from effaced.core import clock, dbtime
+from effaced.core import clock
+from effaced.core.db import dbtime
 from effaced.core.log import get_logger
 from effaced.model import OutboxStatus
 from effaced.outbox.entry import Entry

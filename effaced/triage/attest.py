@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import append_one
 from effaced.audit.events import ReadBackAttested, ReferenceRevealed, StepAttested
 from effaced.audit.notes import noted, write_note
-from effaced.core import dbtime
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
 from effaced.core.errors import Conflict, NotFound
 from effaced.deadletters.record import record_recoveries
 from effaced.deadletters.rules import ATTESTED

@@ -7,8 +7,8 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
-from effaced.core.sql import among
+from effaced.core.db import dbtime
+from effaced.core.db.sql import among
 from effaced.deadletters.archive import archive_settled, expire
 from effaced.deadletters.replay import release_stale
 from effaced.deadletters.tables import Redrive, RedriveRow

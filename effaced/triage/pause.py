@@ -7,8 +7,8 @@ from datetime import timedelta
 from sqlalchemy.orm import Session
 
 from effaced.audit.notes import write_note
-from effaced.core import dbtime
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
 from effaced.core.errors import Conflict, Problem, Refused
 from effaced.outbox import flow
 

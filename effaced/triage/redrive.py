@@ -20,13 +20,12 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import append_one
 from effaced.audit.events import RedriveEnded, RedriveStarted
 from effaced.audit.notes import NoteRef, noted, write_note
-from effaced.core import dbtime
 from effaced.core.crypto import Keyring
-from effaced.core.db import Database
+from effaced.core.db import Database, dbtime
+from effaced.core.db.sql import update_rows
 from effaced.core.errors import Conflict, NotFound, Problem, Refused
 from effaced.core.log import get_logger
 from effaced.core.paging import count_up_to
-from effaced.core.sql import update_rows
 from effaced.deadletters.read import DeadLetterFilter, matching
 from effaced.deadletters.rules import OPEN
 from effaced.deadletters.tables import DeadLetter, Redrive, RedriveRow

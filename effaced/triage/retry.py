@@ -14,10 +14,11 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import append_one
 from effaced.audit.events import BulkRequeued, ExecutionRequeued, MessageRequeued, ReadBackRequested
 from effaced.audit.notes import NoteRef, noted, write_note
-from effaced.core import clock, dbtime
+from effaced.core import clock
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
+from effaced.core.db.sql import among
 from effaced.core.errors import Conflict, NotFound, Problem, Refused
-from effaced.core.sql import among
 from effaced.deadletters.replay import Acquired, acquire_by_person, statuses
 from effaced.deadletters.rules import OPEN, PENDING, REQUIRES_REVIEW
 from effaced.deadletters.tables import DeadLetter

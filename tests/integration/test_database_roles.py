@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
-from effaced.core.database_roles import ALL_RIGHTS, run_rights
+from effaced.core.db.roles import ALL_RIGHTS, run_rights
 from effaced.core.errors import ConfigurationError
 from effaced.migrate import load_tables
 from effaced.runtime import Runtime

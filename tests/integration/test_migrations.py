@@ -17,8 +17,8 @@ from effaced import migrate
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestRepeated
 from effaced.core.db import Database
+from effaced.core.db.schema_level import require_fitting_schema
 from effaced.core.errors import Unavailable
-from effaced.core.schema_level import require_fitting_schema
 
 
 @pytest.fixture

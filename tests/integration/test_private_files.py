@@ -21,6 +21,7 @@ from effaced.core import servers
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
+from effaced.core.servers.process import short_folder
 from effaced.demo.running import tell_running
 from effaced.demo.vendors.store import Store
 from effaced.runtime import Runtime
@@ -109,7 +110,7 @@ def test_an_export_and_a_database_made_by_a_command(tmp_path: Path) -> None:
 
 def test_the_folders_of_the_private_servers() -> None:
     for server in (
-        servers.Valkey(directory=servers._short_folder("effaced-test-", None)),
+        servers.Valkey(directory=short_folder("effaced-test-", None)),
         servers.Postgres(),
     ):
         try:

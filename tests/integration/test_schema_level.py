@@ -16,9 +16,9 @@ from sqlalchemy.orm import sessionmaker
 from effaced import migrate
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
+from effaced.core.db.schema_level import SchemaGuard, code_level, open_database, require_fitting_schema
 from effaced.core.errors import SchemaMismatch
 from effaced.core.paths import MIGRATIONS
-from effaced.core.schema_level import SchemaGuard, code_level, open_database, require_fitting_schema
 from effaced.embed import Effaced
 from effaced.resolvers.registry import ResolverRegistry
 

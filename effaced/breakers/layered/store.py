@@ -34,7 +34,8 @@ from effaced.breakers.stores.base import (
     write_log,
 )
 from effaced.breakers.stores.memory import MemoryBreakerStore
-from effaced.core import clock, dbtime
+from effaced.core import clock
+from effaced.core.db import dbtime
 
 T = TypeVar("T")
 # A change that L2 did not take: the row before, after, and the error.

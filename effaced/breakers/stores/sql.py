@@ -16,9 +16,8 @@ from effaced.breakers.model import CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.stores.base import BreakerStore, ChangeFunction, changed_rows, with_new_rows
 from effaced.breakers.stores.codec import NAMES, as_columns, from_columns
 from effaced.breakers.tables import breakers
-from effaced.core import dbtime
-from effaced.core.db import Database, is_postgres
-from effaced.core.transactions import own_sessions
+from effaced.core.db import Database, dbtime, is_postgres
+from effaced.core.db.transactions import own_sessions
 
 T = TypeVar("T")
 _COLUMNS = [breakers.c[name] for name in NAMES]

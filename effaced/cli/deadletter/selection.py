@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from effaced.accounts.officers import find_officer
 from effaced.core.config import Settings
 from effaced.core.db import Database
+from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
-from effaced.core.schema_level import open_database
 from effaced.deadletters.arguments import as_uuid
 from effaced.deadletters.read import DeadLetterFilter
 from effaced.deadletters.rules import OPEN, sla_from_hours

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from effaced.core.config import Settings
+from effaced.core.db.schema_level import open_database, require_fitting_schema
 from effaced.core.errors import NotFound, Problem, Refused, Unavailable
-from effaced.core.schema_level import open_database, require_fitting_schema
 from effaced.datamap.run.subject import find_subject
 from effaced.model import CheckReason, ReadBackProof
 from effaced.resolvers.check import Checked, check_all

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from effaced.cli.groups import Group
 from effaced.cli.resolver.check import PROOF_COLOURS, check, refuse_unknown
 from effaced.core.config import Settings
-from effaced.core.schema_level import open_database
+from effaced.core.db.schema_level import open_database
 from effaced.outbox.flow import ALL
 from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.manual import KIND as MANUAL

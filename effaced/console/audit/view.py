@@ -22,7 +22,7 @@ from effaced.console.guard import reading
 from effaced.console.htmx import render
 from effaced.console.urls import not_allowed, request_id_of, with_query
 from effaced.core import clock
-from effaced.core.days import start_of
+from effaced.core.db.days import start_of
 from effaced.core.errors import Problem, Refused
 from effaced.core.paging import Page
 from effaced.requests.read import refs_of

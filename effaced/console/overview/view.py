@@ -13,7 +13,7 @@ from effaced.console.current import by_hand, local_now, runtime
 from effaced.console.requests.query import RequestQuery
 from effaced.console.resolver.breakers import load_breakers, not_closed
 from effaced.console.resolvers.view import State
-from effaced.core.days import days_from
+from effaced.core.db.days import days_from
 from effaced.deadletters.read import DeadLetterFilter, count_dead_letters
 from effaced.model import RequestStatus, Verification
 from effaced.outbox.absences import recent_alarms

@@ -9,7 +9,7 @@ from effaced.console.charts import strip_chart
 from effaced.console.current import by_hand, local_now, runtime
 from effaced.console.htmx import render
 from effaced.console.urls import text_arg, with_query, word_arg
-from effaced.core.days import days_from
+from effaced.core.db.days import days_from
 from effaced.outbox.read import (
     ParkedFilter,
     WaitsFor,

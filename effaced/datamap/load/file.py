@@ -11,7 +11,7 @@ from string import Formatter
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from effaced.core.errors import ConfigurationError
-from effaced.core.yaml_tree import read_tree
+from effaced.core.yaml.tree import read_tree
 from effaced.datamap.load.reader import Reader, closest, line_of
 from effaced.datamap.load.tables import links_lead_somewhere, read_tables
 from effaced.datamap.model.data_map import (

@@ -11,8 +11,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from sqlalchemy.orm import Session
 
 from effaced.core.db import error_code
+from effaced.core.db.pipeline import Together
 from effaced.core.errors import Conflict
-from effaced.core.pipeline import Together
 from effaced.datamap.model.data_map import Action, Retained
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.values import values_for, values_to_look

@@ -10,8 +10,8 @@ from sqlalchemy import Update, func, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from effaced.core.db.pipeline import Together
 from effaced.core.errors import Conflict
-from effaced.core.pipeline import Together
 from effaced.datamap.compile.corrections import Change, changes_of
 from effaced.datamap.compile.step import overwrite
 from effaced.datamap.plan.erasure import ErasurePlan

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select, type_coerce, types
 from sqlalchemy.orm import Session
 
-from effaced.core.pipeline import Together
+from effaced.core.db.pipeline import Together
 from effaced.datamap.compile.key import as_text
 from effaced.datamap.compile.ownership import as_parameter, captured_name
 from effaced.datamap.compile.parameters import HASH_INNER, HASH_LABEL, HASH_OUTER, scrub_name

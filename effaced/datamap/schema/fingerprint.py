@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.orm import Session
 
+from effaced.core.db.pipeline import Later, Together
 from effaced.core.errors import Conflict
-from effaced.core.pipeline import Later, Together
 from effaced.datamap.model.data_map import OWN_PREFIX, DataMap
 
 # A catalog row that was changed is another row in another place: `ctid` and `xmin` together name one version

@@ -14,9 +14,9 @@ from saga_breakers import Block
 from saga_cast import CheckingVendor, House, Vendor, add_request
 from sqlalchemy import func, select, text
 
-from effaced.core import clock, dbtime
-from effaced.core.db import Database
-from effaced.core.pipeline import Together
+from effaced.core import clock
+from effaced.core.db import Database, dbtime
+from effaced.core.db.pipeline import Together
 from effaced.model import DeliveryStatus, NoticeType, OutboxStatus, Verification, new_id
 from effaced.notify.claim import claim as claim_delivery
 from effaced.notify.tables import Delivery, Message

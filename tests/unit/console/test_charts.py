@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from effaced.console.charts import Flow, flow_chart, strip_chart
-from effaced.core.days import Day
+from effaced.core.db.days import Day
 
 FIRST = date(2026, 3, 2)
 counts = st.lists(st.integers(0, 100_000), min_size=1, max_size=90)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from effaced.core.environment import fill_in
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.core.strict import suggest
-from effaced.core.yaml_file import Place, YamlFile
+from effaced.core.yaml.environment import fill_in
+from effaced.core.yaml.file import Place, YamlFile
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 

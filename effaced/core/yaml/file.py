@@ -11,7 +11,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from effaced.core.errors import ConfigurationError, Problem
-from effaced.core.yaml_tree import read_tree
+from effaced.core.yaml.tree import read_tree
 
 Place = tuple[str | int, ...]
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from effaced.core.db import is_postgres
+from effaced.core.db.engine import is_postgres
 
 # Under this name in session.info: something that runs in the blocks looks at the results of its statements.
 ONE_BY_ONE = "effaced.one_by_one"

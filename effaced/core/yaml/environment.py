@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from effaced.core.yaml_file import Place
+from effaced.core.yaml.file import Place
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

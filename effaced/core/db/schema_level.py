@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Integer, String, event, func, inspect, select
 from sqlalchemy.orm import Mapped, Session, SessionTransaction, mapped_column, sessionmaker
 
 from effaced.core import clock
-from effaced.core.db import OWNER_WRITES, Base, Database
+from effaced.core.db.columns import OWNER_WRITES, Base
+from effaced.core.db.engine import Database
 from effaced.core.errors import SchemaMismatch
 from effaced.core.paths import MIGRATIONS
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced.core import dbtime
+from effaced.core.db import dbtime
 from effaced.core.log import get_logger
 
 _log = get_logger(__name__)

@@ -21,8 +21,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from effaced.core import clock
-from effaced.core.db import UtcDateTime, is_postgres
-from effaced.core.pipeline import driver_connection
+from effaced.core.db.columns import UtcDateTime
+from effaced.core.db.engine import is_postgres
+from effaced.core.db.pipeline import driver_connection
 
 _KEPT_SECONDS = 10.0
 _JUMP_SECONDS = 0.5

@@ -1,83 +1,22 @@
-"""Engine, sessions and column types, for PostgreSQL and SQLite alike."""
+"""Engine and sessions, for PostgreSQL and SQLite alike."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Engine, MetaData, String, create_engine, event, make_url
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
-from sqlalchemy.types import TypeDecorator
+from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.core.arguments import checked
 from effaced.core.errors import ConfigurationError
 from effaced.core.private_files import make_parents, new_private_file
 
 _READ_ONLY = "effaced_read_only"
-# What a table's `info` says of the rights that the run role gets; without it, all four.
-APPEND_ONLY = {"run_rights": ("SELECT", "INSERT")}
-OWNER_WRITES = {"run_rights": ("SELECT",)}
-E = TypeVar("E", bound=enum.StrEnum)
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC. Refuses naive values; SQLite keeps it as sortable text."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("naive datetime: every moment stored is timezone-aware")
-        value = value.astimezone(UTC)
-        return value if dialect.name == "postgresql" else value.replace(tzinfo=None)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class Word(TypeDecorator[E]):
-    """A StrEnum kept as its plain word, so that stored rows stay readable without this code."""
-
-    impl = String(32)
-    cache_ok = True
-
-    def __init__(self, words: type[E]) -> None:
-        super().__init__()
-        self.words = words
-
-    def process_bind_param(self, value: E | None, dialect: Dialect) -> str | None:
-        return None if value is None else self.words(value).value
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> E | None:
-        return None if value is None else self.words(value)
-
-
-Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
-
-
-class Base(DeclarativeBase):
-    """All of effaced's tables. Their names start with `effaced_`: they live beside the company's own."""
-
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
 
 
 class Database:

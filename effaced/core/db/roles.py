@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, MetaData, Table, text
 
-from effaced.core.db import is_postgres
+from effaced.core.db.engine import is_postgres
+from effaced.core.db.schema_level import VERSION_TABLE
 from effaced.core.errors import ConfigurationError, Problem, Refused
-from effaced.core.schema_level import VERSION_TABLE
 
 ALL_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 # The same as effaced's connections ask for. As settings of the role they also hold behind a pooler that

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, Integer, and_, column, func, select, values
 from sqlalchemy.orm import Session
 
-from effaced.core.db import UtcDateTime
+from effaced.core.db.columns import UtcDateTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,9 @@ from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from effaced.core.db import Base, is_postgres
-from effaced.core.pipeline import run
+from effaced.core.db.columns import Base
+from effaced.core.db.engine import is_postgres
+from effaced.core.db.pipeline import run
 
 
 def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
