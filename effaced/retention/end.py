@@ -6,7 +6,7 @@ are not found again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -93,43 +93,60 @@ def end(
     change: the caller must roll back.
     """
     request = session.get_one(Request, request_id)
-    mine = open_retentions_of(session, request_id)
-    if not mine:
+    retentions = open_retentions_of(session, request_id)
+    if not retentions:
         return _finish(session, request_id)
-    try:
-        plan = plans.named(request.subject_type)
-    except Refused:
-        raise NotFound("The data map has no such people any more.") from None
-    subject_id = subject_of(keyring, mine[0])
+    plan = _plan_of(plans, request)
+    subject_id = subject_of(keyring, retentions[0])
     values = {**values_to_look(session, plan.plan, subject_id), TODAY: plan.today}
     # Everybody else who erases this person waits here until the end.
     lock_and_read_person(session, keyring, plan.plan, subject_id)
-    mine = _locked(session, mine)
-    if not mine:
+    retentions = _lock_open(session, retentions)
+    if not retentions:
         return _finish(session, request_id)
-    in_use = plan.lives is not None and session.scalar(plan.lives, values)
-    batch_ = _Batch(session, values, at_most, at_most)
-    done = tuple(each for keep in plan.keeps.values() if (each := batch_.carry_out(keep)).rows)
-    if done:
-        require_schema(session, plan.plan.fingerprint)
-    if in_use and done:
-        raise Conflict(IN_USE)
-    gone = [each for each in mine if each.table_name not in plan.data_map.tables and by.note]
-    for unknown in gone:
-        close_retention(unknown)
-    ended = [
-        *((each.table, Action.DELETED, each.deleted) for each in done if each.deleted),
-        *((each.table, _changed_to(plan, each.table), each.changed) for each in done if each.changed),
-        *((each.table_name, CLOSED, 0) for each in gone),
-    ]
+    batch = _Batch(session, values, at_most, at_most)
+    done = _change_rows(plan, batch)
+    # Only a person can have a retention closed whose table the map does not have any more.
+    orphaned = [each for each in retentions if by.note and each.table_name not in plan.data_map.tables]
+    for retention in orphaned:
+        close_retention(retention)
+    ended = [*_ended(plan, done), *((each.table_name, CLOSED, 0) for each in orphaned)]
     for table, action, rows in ended:
         hashed = plan.data_map.hash
         event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(by.note))
         append_one(session, event, actor=by.actor, request_id=request.id, subject=request.subject)
-    if not batch_.finished:
+    if not batch.finished:
         return _go_on(session, request_id, done, by, left)
-    reassess(session, keyring, plans, request, [each for each in mine if each.closed_at is None])
+    reassess(session, keyring, plans, request, [each for each in retentions if each.closed_at is None])
     return _finish(session, request_id, done)
+
+
+def _plan_of(plans: RetentionPlan, request: Request) -> RetentionPlan:
+    try:
+        return plans.named(request.subject_type)
+    except Refused:
+        raise NotFound("The data map no longer declares this kind of people.") from None
+
+
+def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[Done, ...]:
+    """Delete or change what has come due, and say what was done in each table where anything was."""
+    in_use = plan.lives is not None and batch.session.scalar(plan.lives, batch.values)
+    done = tuple(each for keep in plan.keeps.values() if (each := batch.carry_out(keep)).rows)
+    if done:
+        require_schema(batch.session, plan.plan.fingerprint)
+    if in_use and done:
+        raise Conflict(IN_USE)
+    return done
+
+
+def _ended(plan: RetentionPlan, done: Sequence[Done]) -> Iterator[tuple[str, Action, int]]:
+    """Table, action and number of rows for the audit trail."""
+    for each in done:
+        if each.deleted:
+            yield each.table, Action.DELETED, each.deleted
+    for each in done:
+        if each.changed:
+            yield each.table, _changed_to(plan, each.table), each.changed
 
 
 def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
@@ -173,7 +190,7 @@ def _go_on(session: Session, request_id: UUID, done: tuple[Done, ...], by: Instr
     return Part(done, False, ending.rows, ending.of)
 
 
-def _locked(session: Session, retentions: Sequence[Retention]) -> list[Retention]:
+def _lock_open(session: Session, retentions: Sequence[Retention]) -> list[Retention]:
     """Those that are still open, as they are now."""
     mine = Retention.id.in_([each.id for each in retentions])
     query = select(Retention).where(mine, Retention.closed_at.is_(None)).order_by(Retention.id)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from effaced.datamap.compile.key import KEY_FAMILIES
 from effaced.datamap.compile.order import Order, covers
 from effaced.datamap.load.reader import one_of
-from effaced.datamap.model.data_map import ColumnRule, DataMap, Surrogate, TableRule
+from effaced.datamap.model.data_map import ColumnRule, DataMap, Link, Surrogate, TableRule
 from effaced.datamap.schema.tables import ForeignKey, LiveSchema
 
 Finding = tuple[int, str]
@@ -49,44 +50,76 @@ def _written(child: TableRule) -> Iterator[dict[str, ColumnRule]]:
 
 
 def _foreign_key(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
-    child, parent = data_map.tables.get(key.table), data_map.tables.get(key.to)
+    parent = data_map.tables.get(key.to)
     if parent is None or not any(parent.loses(column) for _, column in key.on):
         return
-    verb = "changes" if parent.stays else "deletes"
-    conflict = f"{key} points at rows of {key.to} that the map {verb}"
-    # Rows that are the person's only while nobody else points at them stay where somebody does.
-    guarded = all(link.back for link in parent.links) and bool(parent.links)
-    let_go = guarded or next(covers(child, key), None) is not None
-    if key.table in data_map.not_personal and not let_go:
-        yield (
-            data_map.not_personal[key.table],
-            f"{key.table}: its foreign key {conflict}, so it is not without personal data; give it a link",
-        )
+    conflict = _Conflict(data_map, key, parent)
+    child = data_map.tables.get(key.table)
     if child is None:
-        if key.table in data_map.of_others and not let_go and data_map.whole:
-            line = data_map.whole.tables[key.table].line
-            yield line, f"{key.table}: its foreign key {conflict}{_mention(key)}"
-        return
-    if child is parent:
+        yield from conflict.from_undeclared_table()
+    elif child is parent:
+        yield from conflict.within_table()
+    else:
+        yield from conflict.from_table(child)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conflict:
+    """A foreign key to rows that the map deletes, or whose referenced cells it changes."""
+
+    data_map: DataMap
+    key: ForeignKey
+    parent: TableRule
+
+    @property
+    def _problem(self) -> str:
+        verb = "changes" if self.parent.stays else "deletes"
+        rows = f"rows of {self.key.to} that the map {verb}"
+        return f"{self.key.table}: its foreign key {self.key} points at {rows}"
+
+    @property
+    def _is_released(self) -> bool:
+        """Whether the pointing rows let go by a mention, or keep the row that they point at."""
+        # Rows that are the person's only while nobody else points at them stay where somebody does.
+        guarded = bool(self.parent.links) and all(link.back for link in self.parent.links)
+        return guarded or next(covers(self.data_map.tables.get(self.key.table), self.key), None) is not None
+
+    def from_undeclared_table(self) -> Iterator[Finding]:
+        """From a table that is declared not_personal, or that only other kinds of people have rows in."""
+        if self._is_released:
+            return
+        name, whole = self.key.table, self.data_map.whole
+        if name in self.data_map.not_personal:
+            line = self.data_map.not_personal[name]
+            yield line, f"{self._problem}, so it is not without personal data; give it a link"
+        elif whole and name in self.data_map.of_others:
+            yield whole.tables[name].line, f"{self._problem}{_mention(self.key)}"
+
+    def within_table(self) -> Iterator[Finding]:
         # One statement takes all of a person's rows, so they may point at each other. If somebody else's
         # row points at one, the database refuses, unless it has been told to act on that row instead.
-        if not let_go and (parent.stays or key.acts or parent.name == data_map.subject):
-            yield (
-                child.line,
-                f"{key.table}: its foreign key {conflict}, from other people's rows too; anonymise instead,"
-                f" or say what becomes of them{_mention(key)}",
-            )
-        return
-    linked = any(
-        link.to == key.to and not link.back and not link.where and set(link.on) <= set(key.on)
-        for link in child.links
-    )
-    if not linked and not let_go:
-        yield child.line, f"{key.table}: its foreign key {conflict}{_not_covered(data_map, key)}"
-        return
-    keeps = child.owned and child.stays and not any(child.nulls(column) for column in key.columns)
-    if keeps and (parent.stays or not linked):
-        yield child.line, f"{key.table}: its foreign key {conflict}, but {key.table}.{key.columns[0]} is kept"
+        parent = self.parent
+        if self._is_released or not (parent.stays or self.key.acts or parent.name == self.data_map.subject):
+            return
+        yield (
+            parent.line,
+            f"{self._problem}, from other people's rows too; anonymise instead, or say what becomes of"
+            f" them{_mention(self.key)}",
+        )
+
+    def from_table(self, child: TableRule) -> Iterator[Finding]:
+        linked = any(_follows(link, self.key) for link in child.links)
+        if not linked and not self._is_released:
+            yield child.line, f"{self._problem}{_not_covered(self.data_map, self.key)}"
+            return
+        keeps = child.owned and child.stays and not any(child.nulls(column) for column in self.key.columns)
+        if keeps and (self.parent.stays or not linked):
+            yield child.line, f"{self._problem}, but {self.key.table}.{self.key.columns[0]} is kept"
+
+
+def _follows(link: Link, key: ForeignKey) -> bool:
+    """Whether every row that has the foreign key is reached by the link."""
+    return link.to == key.to and not link.back and not link.where and set(link.on) <= set(key.on)
 
 
 def _from_outside(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from os import PathLike
 from pathlib import Path
 from string import Formatter
@@ -52,24 +52,29 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
     if "version" in top:
         reader.word(top["version"], "version", ["1"])
     people = _people(reader, top, root)
-    subjects = [each.table for each in people]
-    tables = read_tables(reader, top["tables"], subjects) if "tables" in top else {}
-    not_personal = _not_personal(reader, top["not_personal"], tables) if "not_personal" in top else {}
-    rectify = _rectify(reader, top["rectify"], tables) if "rectify" in top else {}
-    undecided = _undecided(reader, top["review"], {*tables, *not_personal}) if "review" in top else {}
-    schemas = tuple(name for name, _ in reader.texts(top["schemas"], "schemas")) if "schemas" in top else ()
-    if "schemas" in top and not schemas:
-        reader.say(top["schemas"], "schemas must name at least one schema")
-    if "tables" in top:
-        links_lead_somewhere(reader, tables, not_personal)
-        for each in people:
-            if each.table not in tables:
-                near = closest(each.table, tables)
-                reader.say(each.line, f"subject: '{each.table}' is not under tables{near}")
-    if not people or "tables" not in top:
+    tables = read_tables(reader, top.get("tables"), [each.table for each in people])
+    not_personal = _not_personal(reader, top.get("not_personal"), tables)
+    rectify = _rectify(reader, top.get("rectify"), tables)
+    undecided = _undecided(reader, top.get("review"), {*tables, *not_personal})
+    schemas = _schemas(reader, top.get("schemas"))
+    if "tables" not in top:
+        return None
+    links_lead_somewhere(reader, tables, not_personal)
+    for each in people:
+        if each.table not in tables:
+            near = closest(each.table, tables)
+            reader.say(each.line, f"subject: '{each.table}' is not under tables{near}")
+    if not people:
         return None
     line = _line_of_key(root, "tables")
     return DataMap(reader.path, people, tables, not_personal, rectify, schemas, line, undecided)
+
+
+def _schemas(reader: Reader, node: Node | None) -> tuple[str, ...]:
+    schemas = tuple(name for name, _ in reader.texts(node, "schemas"))
+    if node is not None and not schemas:
+        reader.say(node, "schemas must name at least one schema")
+    return schemas
 
 
 def _people(reader: Reader, top: dict[str, Node], root: Node) -> tuple[SubjectRule, ...]:
@@ -78,27 +83,32 @@ def _people(reader: Reader, top: dict[str, Node], root: Node) -> tuple[SubjectRu
         if isinstance(root, MappingNode):
             reader.say(root, "the data map: needs either 'subject' or 'subjects'")
         return ()
-    if "subject" in top:
-        fields = reader.fields(top["subject"], "subject", _PERSON, required=_PERSON)
-        fields |= {name: top[name] for name in ("identifiers", "refs") if name in top}
-        rule = _subject(reader, None, fields, "subject", _line_of_key(root, "subject"))
-        return (rule,) if rule else ()
+    if "subjects" in top:
+        return _kinds_of_people(reader, top)
+    fields = reader.fields(top["subject"], "subject", _PERSON, required=_PERSON)
+    fields |= {name: top[name] for name in ("identifiers", "refs") if name in top}
+    rule = _subject(reader, None, fields, "subject", _line_of_key(root, "subject"))
+    return (rule,) if rule else ()
+
+
+def _kinds_of_people(reader: Reader, top: dict[str, Node]) -> tuple[SubjectRule, ...]:
     for name in ("identifiers", "refs"):
         if name in top:
             reader.say(top[name], f"{name}: with 'subjects', each of them has its own")
-    found: list[SubjectRule] = []
-    for name, (key, node) in reader.mapping(top["subjects"], "subjects").items():
+    kinds = reader.mapping(top["subjects"], "subjects")
+    if isinstance(top["subjects"], MappingNode) and not top["subjects"].value:
+        reader.say(top["subjects"], "subjects must name at least one kind of people")
+    by_table: dict[str, SubjectRule] = {}
+    for name, (key, node) in kinds.items():
         _kind(reader, key, "subjects")
         what = f"subjects.{name}"
         fields = reader.fields(node, what, _PEOPLE, required=_PERSON)
         rule = _subject(reader, name, fields, what, line_of(key))
-        if rule and any(rule.table == each.table for each in found):
+        if rule and rule.table in by_table:
             reader.say(key, f"{what}.table: '{rule.table}' has another subject already")
         elif rule:
-            found.append(rule)
-    if not found and isinstance(top["subjects"], MappingNode) and not top["subjects"].value:
-        reader.say(top["subjects"], "subjects must name at least one kind of people")
-    return tuple(found)
+            by_table[rule.table] = rule
+    return tuple(by_table.values())
 
 
 def _line_of_key(root: Node, name: str) -> int:
@@ -117,12 +127,12 @@ def _subject(
     elif "key" in fields:
         column = reader.text(fields["key"], f"{what}.key")
         key = (column,) if column else ()
-    identifiers = _identifiers(reader, fields["identifiers"]) if "identifiers" in fields else ()
-    refs = _refs(reader, fields["refs"]) if "refs" in fields else ()
+    identifiers = _identifiers(reader, fields.get("identifiers"))
+    refs = _refs(reader, fields.get("refs"))
     return SubjectRule(name or table, table, key, identifiers, refs, line) if table else None
 
 
-def _identifiers(reader: Reader, node: Node) -> tuple[IdentifierRule, ...]:
+def _identifiers(reader: Reader, node: Node | None) -> tuple[IdentifierRule, ...]:
     rules = []
     for kind, (key, value) in reader.mapping(node, "identifiers").items():
         _kind(reader, key, "identifiers")
@@ -132,7 +142,7 @@ def _identifiers(reader: Reader, node: Node) -> tuple[IdentifierRule, ...]:
     return tuple(rules)
 
 
-def _refs(reader: Reader, node: Node) -> tuple[RefRule, ...]:
+def _refs(reader: Reader, node: Node | None) -> tuple[RefRule, ...]:
     rules = []
     for kind, (key, value) in reader.mapping(node, "refs").items():
         _kind(reader, key, "refs")
@@ -177,7 +187,7 @@ def _template(reader: Reader, node: Node, text: str, what: str) -> tuple[tuple[s
     return tuple((literal, name) for literal, name, _, _ in parts)
 
 
-def _not_personal(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[str, int]:
+def _not_personal(reader: Reader, node: Node | None, tables: dict[str, TableRule]) -> dict[str, int]:
     listed: dict[str, int] = {}
     for name, item in reader.texts(node, "not_personal"):
         if name in tables:
@@ -190,7 +200,7 @@ def _not_personal(reader: Reader, node: Node, tables: dict[str, TableRule]) -> d
     return listed
 
 
-def _undecided(reader: Reader, node: Node, declared: Collection[str]) -> dict[str, tuple[int, str]]:
+def _undecided(reader: Reader, node: Node | None, declared: Collection[str]) -> dict[str, tuple[int, str]]:
     """Tables that nobody has decided about yet, each with the reason to look at it."""
     found = {}
     for name, (key, value) in reader.mapping(node, "review").items():
@@ -202,39 +212,48 @@ def _undecided(reader: Reader, node: Node, declared: Collection[str]) -> dict[st
     return found
 
 
-def _rectify(reader: Reader, node: Node, tables: dict[str, TableRule]) -> dict[str, RectifyRule]:
+def _rectify(reader: Reader, node: Node | None, tables: dict[str, TableRule]) -> dict[str, RectifyRule]:
     """`email: [customers.email, letters.email]`; one column may stand without the brackets."""
     rules: dict[str, RectifyRule] = {}
     taken: dict[tuple[str, str], str] = {}
-    # Tables and columns may have dots of their own.
-    known: dict[str, list[tuple[str, str]]] = {}
-    for name, table in tables.items():
-        for column in table.columns:
-            known.setdefault(f"{name}.{column}", []).append((name, column))
+    columns_by_name = _columns_by_name(tables)
     for category, (key, value) in reader.mapping(node, "rectify").items():
         _kind(reader, key, "rectify")
         if "." in category:
             reader.say(key, f"rectify: '{category}' must have no dot; names with one are columns")
         what = f"rectify.{category}"
-        texts = (
-            list(reader.texts(value, what))
-            if isinstance(value, SequenceNode)
-            else [(text, value) for text in [reader.text(value, what)] if text]
-        )
         columns: list[tuple[str, str]] = []
-        for text, item in texts:
-            meant = known.get(text, [])
+        for name, item in _one_or_more(reader, value, what):
+            meant = columns_by_name.get(name, [])
             if len(meant) != 1:
                 said = "can be two columns of" if meant else "is no column of"
-                near = "" if meant else closest(text, known)
-                reader.say(item, f"{what}: '{text}' {said} the map{near}")
+                near = "" if meant else closest(name, columns_by_name)
+                reader.say(item, f"{what}: '{name}' {said} the map{near}")
             elif meant[0] in taken:
-                reader.say(item, f"{what}: '{text}' is under rectify.{taken[meant[0]]} already")
+                reader.say(item, f"{what}: '{name}' is under rectify.{taken[meant[0]]} already")
             else:
                 taken[meant[0]] = category
                 columns += meant
-        if isinstance(value, SequenceNode) and not value.value:
-            reader.say(value, f"{what} must name at least one column")
         if columns:
             rules[category] = RectifyRule(category, tuple(columns), line_of(key))
     return rules
+
+
+def _columns_by_name(tables: dict[str, TableRule]) -> dict[str, list[tuple[str, str]]]:
+    """`table.column` -> the columns so called: both names may have dots of their own."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, table in tables.items():
+        for column in table.columns:
+            found.setdefault(f"{name}.{column}", []).append((name, column))
+    return found
+
+
+def _one_or_more(reader: Reader, node: Node, what: str) -> Iterator[tuple[str, Node]]:
+    """The names of columns in a list, or the only one."""
+    if not isinstance(node, SequenceNode):
+        if text := reader.text(node, what):
+            yield text, node
+        return
+    if not node.value:
+        reader.say(node, f"{what} must name at least one column")
+    yield from reader.texts(node, what)

@@ -32,8 +32,13 @@ class Reader:
     def problems(self) -> list[Problem]:
         return [Problem(f"{self.path}:{line}", message) for line, message in sorted(self.found)]
 
-    def mapping(self, node: Node, what: str) -> dict[str, tuple[ScalarNode, Node]]:
-        """Key -> (key node, value node). A key that is there twice is refused: YAML would keep the last."""
+    def mapping(self, node: Node | None, what: str) -> dict[str, tuple[ScalarNode, Node]]:
+        """Key -> (key node, value node); empty if the map leaves it out.
+
+        A key that is there twice is refused: YAML would keep the last.
+        """
+        if node is None:
+            return {}
         if not isinstance(node, MappingNode):
             self.say(node, f"{what} must be a mapping of names to values")
             return {}
@@ -69,8 +74,10 @@ class Reader:
             return None
         return str(node.value)
 
-    def texts(self, node: Node, what: str) -> Iterator[tuple[str, Node]]:
-        """The texts of a list."""
+    def texts(self, node: Node | None, what: str) -> Iterator[tuple[str, Node]]:
+        """The texts of a list; none if the map leaves it out."""
+        if node is None:
+            return
         if not isinstance(node, SequenceNode):
             self.say(node, f"{what} must be a list")
             return

@@ -16,7 +16,7 @@ _LINK = ("to", "from", "on", "where", "as")
 _NUMBER = re.compile(r"-?[0-9]+")
 
 
-def read_tables(reader: Reader, node: Node, subjects: Collection[str]) -> dict[str, TableRule]:
+def read_tables(reader: Reader, node: Node | None, subjects: Collection[str]) -> dict[str, TableRule]:
     entries = reader.mapping(node, "tables")
     known = any(subject in entries for subject in subjects)
     return {
@@ -28,36 +28,42 @@ def read_tables(reader: Reader, node: Node, subjects: Collection[str]) -> dict[s
 def _table(
     reader: Reader, name: str, key: ScalarNode, node: Node, subjects: Collection[str] | None
 ) -> TableRule:
+    """`subjects` is None if none of their tables is there, so that nobody can say which table is one."""
     if name.startswith(OWN_PREFIX):
         reader.say(key, f"{name}: effaced's own tables are left out of the map")
     fields = reader.fields(node, name, ("link", "mentions", "columns"), required=("columns",))
     is_subject = subjects is not None and name in subjects
     links = _links(reader, fields["link"], name) if "link" in fields else ()
     mentions = _mentions(reader, fields["mentions"], name) if "mentions" in fields else ()
+    columns = read_columns(reader, fields["columns"], name) if "columns" in fields else {}
     if is_subject and "link" in fields:
         reader.say(fields["link"], f"{name}: the subject table has no link; the others link to it")
         links = ()
-    elif (
-        subjects is not None and not is_subject and not fields.keys() & {"link", "mentions"}
-    ) and isinstance(node, MappingNode):
+    may_lack_links = is_subject or subjects is None or not isinstance(node, MappingNode)
+    if not may_lack_links and not fields.keys() & {"link", "mentions"}:
         reader.say(key, f"{name}: 'link' is missing; it says how the rows belong to a person")
     owned = is_subject or not mentions or "link" in fields
-    columns = read_columns(reader, fields["columns"], name) if "columns" in fields else {}
-    if owned and columns and not any(rule.decides for rule in columns.values()):
+    table = TableRule(name, columns, links, mentions, owned, line_of(key))
+    _require_clear_fate(reader, table)
+    return table
+
+
+def _require_clear_fate(reader: Reader, table: TableRule) -> None:
+    """Rows of people need a column that says whether they stay; rows of nobody must have none."""
+    name, columns = table.name, table.columns
+    if table.owned and columns and not any(rule.decides for rule in columns.values()):
         reader.say(
-            key,
+            table.line,
             f"{name}: every column is not_personal, so it is unclear whether its rows stay; give one"
             " column delete, anonymise or retain, or list the table under not_personal",
         )
-    if not owned:
-        for column, rule in columns.items():
-            if rule.decides and rule.strategy is not Strategy.REVIEW:
-                reader.say(
-                    rule.line,
-                    f"{name}.{column}: without a link no row of {name} is a person's; say not_personal here"
-                    " and what changes under mentions",
-                )
-    return TableRule(name, columns, links, mentions, owned, line_of(key))
+    for column, rule in columns.items():
+        if not table.owned and rule.decides and rule.strategy is not Strategy.REVIEW:
+            reader.say(
+                rule.line,
+                f"{name}.{column}: without a link no row of {name} is a person's; say not_personal here"
+                " and what changes under mentions",
+            )
 
 
 def _links(reader: Reader, node: Node, table: str) -> tuple[Link, ...]:
@@ -97,22 +103,24 @@ def _link(
             reader.say(node, f"{what}: {missing}")
         return None
     other_table = reader.text(fields[ends[0]], f"{what}.{ends[0]}")
-    pairs = []
-    for own, (_, other) in (reader.mapping(fields["on"], f"{what}.on") if "on" in fields else {}).items():
-        target = reader.text(other, f"{what}.on.{own}")
-        if target:
-            pairs.append((own, target))
-    if isinstance(fields.get("on"), MappingNode) and not fields["on"].value:
-        reader.say(fields["on"], f"{what}.on must name at least one pair of columns")
-    where = _where(reader, fields["where"], f"{what}.where") if "where" in fields else ()
+    pairs = _pairs(reader, fields.get("on"), f"{what}.on")
+    where = _where(reader, fields.get("where"), f"{what}.where")
     as_text = "as" in fields and reader.word(fields["as"], f"{what}.as", ["text"]) is not None
     if not other_table or not pairs:
         return None
-    link = Link(other_table, tuple(pairs), ends == ["from"], where, as_text, line_of(node))
-    return link, fields
+    return Link(other_table, pairs, ends == ["from"], where, as_text, line_of(node)), fields
 
 
-def _where(reader: Reader, node: Node, what: str) -> tuple[tuple[str, tuple[Literal, ...]], ...]:
+def _pairs(reader: Reader, node: Node | None, what: str) -> tuple[tuple[str, str], ...]:
+    """`{customer_id: id}`: own column, and the column of the other table that it must equal."""
+    if isinstance(node, MappingNode) and not node.value:
+        reader.say(node, f"{what} must name at least one pair of columns")
+    entries = reader.mapping(node, what).items()
+    others = ((own, reader.text(other, f"{what}.{own}")) for own, (_, other) in entries)
+    return tuple((own, other) for own, other in others if other)
+
+
+def _where(reader: Reader, node: Node | None, what: str) -> tuple[tuple[str, tuple[Literal, ...]], ...]:
     """`{owner_type: Customer}`; a list of values means any of them, null the empty cell."""
     found = []
     for column, (_, value) in reader.mapping(node, what).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from unicodedata import combining, normalize
@@ -178,32 +178,50 @@ def concept_of(column: str, family: str | None, table: str = "") -> Concept | No
 
     The name of the table in front of it says nothing about it: comment_approved in comments.
     """
-    found = spelled(column)
-    own = table_words(table) if table else ()
-    if own and len(found) > 1 and singular(found[0]) == own[-1] and found not in _whole():
-        found = found[1:]
-    core = found
-    while len(core) > 1 and core[-1] in words.HARMLESS:
-        core = core[:-1]
-    if len(core) > 1 and core[-1] in _NUMBERED and core not in _whole():
-        # sex_code, mobile_no
-        answer = _concept(core[:-1], family)
-        if answer and answer.tells and answer.word != "free_text":
-            return answer
-    for name in dict.fromkeys((core, tuple(singular(word) for word in core), found)):
-        if answer := _concept(name, family):
-            return _of_its_table(own, core, family) or answer if answer.word == "number" else answer
-    # Not by the name of the table: `user` in a table of users may be anything.
-    named = family == "text" and bool(found) and singular(found[-1]) in _whom()
-    return BY_WORD["full_name"] if named else None
+    table_name = table_words(table)
+    named = spelled(column)
+    if table_name and len(named) > 1 and singular(named[0]) == table_name[-1] and not _is_phrase(named):
+        named = named[1:]
+    core = _without_harmless(named)
+    return (
+        _numbered(core, family)
+        or _first_concept((core, tuple(map(singular, core)), named), family, table_name)
+        # Not by the name of the table: `user` in a table of users may be anything.
+        or (BY_WORD["full_name"] if family == "text" and named and singular(named[-1]) in _whom() else None)
+    )
 
 
-def _of_its_table(own: tuple[str, ...], name: tuple[str, ...], family: str | None) -> Concept | None:
-    """The reg_no of a vehicle is its plate, that of a pharmacist is not."""
-    if not own or len(name) < 2:
+def _without_harmless(name: tuple[str, ...]) -> tuple[str, ...]:
+    while len(name) > 1 and name[-1] in words.HARMLESS:
+        name = name[:-1]
+    return name
+
+
+def _numbered(name: tuple[str, ...], family: str | None) -> Concept | None:
+    """What the words before `code` or `no` say about a person: sex_code, mobile_no."""
+    if len(name) < 2 or name[-1] not in _NUMBERED or _is_phrase(name):
         return None
-    answer = _concept((own[-1], *name[:-1]), family) if name[-1] in _NUMBERED else None
-    return answer if answer and answer.tells else None
+    concept = _concept(name[:-1], family)
+    return concept if concept and concept.tells and concept.word != "free_text" else None
+
+
+def _first_concept(
+    names: Sequence[tuple[str, ...]], family: str | None, table_name: tuple[str, ...]
+) -> Concept | None:
+    """The first concept that one of these ways to write a column's name stands for."""
+    for name in dict.fromkeys(names):
+        if concept := _concept(name, family):
+            of_table = _of_its_table(table_name, names[0], family) if concept.word == "number" else None
+            return of_table or concept
+    return None
+
+
+def _of_its_table(table_name: tuple[str, ...], name: tuple[str, ...], family: str | None) -> Concept | None:
+    """The reg_no of a vehicle is its plate, that of a pharmacist is not."""
+    if not table_name or len(name) < 2 or name[-1] not in _NUMBERED:
+        return None
+    concept = _concept((table_name[-1], *name[:-1]), family)
+    return concept if concept and concept.tells else None
 
 
 def concept_in(table: LiveTable, column: LiveColumn) -> Concept | None:
@@ -229,17 +247,19 @@ def _concept(name: tuple[str, ...], family: str | None) -> Concept | None:
 
 def _fitting(name: tuple[str, ...]) -> Iterator[tuple[int, Concept, tuple[str, ...]]]:
     """The last words count most (e-mail status is a status), the first ones in the Romance way."""
-    last, first, joined = _index()
-    for concept, phrase in last.get(name[-1], ()) if name else ():
+    if not name:
+        return
+    by_last, by_first, joined = _index()
+    for concept, phrase in by_last.get(name[-1], ()):
         if name[-len(phrase) :] == phrase:
             yield 2, concept, phrase
     # nachname and NachName, gebdat and GebDat
-    for written in dict.fromkeys((name[-1], "".join(name))) if name else ():
-        yield from ((2, concept, phrase) for concept, phrase in joined.get(written, ()))
-    for head in words.COMPOUND_HEADS if name else ():
-        if name[-1].endswith(head):
-            yield from ((2, concept, phrase) for concept, phrase in joined.get(head, ()))
-    for concept, phrase in first.get(name[0], ()) if name else ():
+    written = dict.fromkeys((name[-1], "".join(name)))
+    heads = [head for head in words.COMPOUND_HEADS if name[-1].endswith(head)]
+    for word in (*written, *heads):
+        for concept, phrase in joined.get(word, ()):
+            yield 2, concept, phrase
+    for concept, phrase in by_first.get(name[0], ()):
         if name[: len(phrase)] == phrase and (concept.tells or concept.word == "moment"):
             yield 1, concept, phrase
 
@@ -260,8 +280,12 @@ def _index() -> tuple[_Phrases, _Phrases, _Phrases]:
     return last, first, joined
 
 
+def _is_phrase(name: tuple[str, ...]) -> bool:
+    return name in _known_phrases()
+
+
 @cache
-def _whole() -> frozenset[tuple[str, ...]]:
+def _known_phrases() -> frozenset[tuple[str, ...]]:
     return frozenset(phrase for _, phrase in _phrases())
 
 
