@@ -12,7 +12,6 @@ from rich.text import Text
 from effaced.accounts.api_keys import create_api_key, find_api_key, list_api_keys, revoke_api_key
 from effaced.accounts.scopes import DEFAULT, Scope
 from effaced.accounts.tables import ApiKey
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
@@ -20,12 +19,7 @@ from effaced.core.errors import NotFound
 _ACTOR = "cli"
 
 
-@click.group(cls=Group)
-def apikey() -> None:
-    """Keys with which the company's systems send requests."""
-
-
-@apikey.command()
+@click.command()
 @click.option("--name", required=True, help="Which system gets it, e.g. 'web shop'.")
 @click.option(
     "--approvals",
@@ -55,7 +49,7 @@ def new(settings: Settings, name: str, approvals: str, scopes: tuple[str, ...]) 
     click.echo(token)
 
 
-@apikey.command("list")
+@click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj
 def list_command(settings: Settings, as_json: bool) -> None:
@@ -79,7 +73,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
     Console().print(table)
 
 
-@apikey.command()
+@click.command()
 @click.argument("key", metavar="NAME_OR_PREFIX")
 @click.pass_obj
 def revoke(settings: Settings, key: str) -> None:

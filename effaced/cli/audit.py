@@ -11,17 +11,11 @@ import click
 from effaced.audit.export import Format, export
 from effaced.audit.notes import forget_note
 from effaced.audit.read import AuditFilter
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
 
 
-@click.group(cls=Group)
-def audit() -> None:
-    """The audit trail."""
-
-
-@audit.command("export")
+@click.command("export")
 @click.option(
     "--format", "fmt", type=click.Choice([each.value for each in Format]), default="jsonl", show_default=True
 )
@@ -52,7 +46,7 @@ def export_command(
         output.write(piece)
 
 
-@audit.command("forget-note")
+@click.command("forget-note")
 @click.argument("note_id", type=click.UUID)
 @click.pass_obj
 def forget_command(settings: Settings, note_id: UUID) -> None:

@@ -16,8 +16,6 @@ from effaced.bench.erase import bench_erase
 from effaced.bench.latency import bench_latency
 from effaced.bench.plan import bench_plan
 from effaced.bench.report import Report
-from effaced.cli.groups import Group
-from effaced.core import log
 
 _TERMINAL = click.option(
     "--terminal",
@@ -64,13 +62,7 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
     return url(as_json(command))
 
 
-@click.group(cls=Group)
-def bench() -> None:
-    """Measure effaced against the least that does the same work, in one run."""
-    log.configure("error", "text")
-
-
-@bench.command("drain")
+@click.command("drain")
 @click.option("--entries", default=20_000, show_default=True, type=click.IntRange(100, 5_000_000))
 @click.option(
     "--processes", default=(1,), type=_Numbers(), help="How many drain at once: 1,2,4 measures each."
@@ -117,7 +109,7 @@ def drain(
         _show(bench_drain(processes=processes, per_request=per_request, parked=parked, **common), as_json)
 
 
-@bench.command("latency")
+@click.command("latency")
 @click.option("--samples", default=50, show_default=True, type=click.IntRange(1, 10_000))
 @click.option(
     "--sweep-seconds",
@@ -135,7 +127,7 @@ def latency(samples: int, sweep_seconds: float, url: str | None, as_json: bool) 
     )
 
 
-@bench.command("erase")
+@click.command("erase")
 @click.option("--people", default=300, show_default=True, type=click.IntRange(5, 100_000))
 @_common
 def erase(people: int, url: str | None, as_json: bool) -> None:
@@ -143,7 +135,7 @@ def erase(people: int, url: str | None, as_json: bool) -> None:
     _show(bench_erase(people=people, url=url, progress=_progress("erase")), as_json)
 
 
-@bench.command("bulk")
+@click.command("bulk")
 @click.option("--rows", default=1_000_000, show_default=True, type=click.IntRange(1_000, 100_000_000))
 @click.option("--batch-rows", default=20_000, show_default=True, type=click.IntRange(100, 1_000_000))
 @_common
@@ -152,7 +144,7 @@ def bulk(rows: int, batch_rows: int, url: str | None, as_json: bool) -> None:
     _show(bench_bulk(rows=rows, batch_rows=batch_rows, url=url, progress=_progress("bulk")), as_json)
 
 
-@bench.command("plan")
+@click.command("plan")
 @click.option("--tables", default=300, show_default=True, type=click.IntRange(1, 5_000))
 @click.option("--simple", is_flag=True, help="Tables whose rows all simply go, not some of everything.")
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1, 100))
@@ -163,7 +155,7 @@ def plan(tables: int, simple: bool, rounds: int, url: str | None, as_json: bool)
     _show(report, as_json)
 
 
-@bench.command("claim")
+@click.command("claim")
 @_TERMINAL
 @_PARKED
 @click.option(
@@ -181,7 +173,7 @@ def claim(terminal: int, parked: int, batch: int, claims: int, url: str | None, 
     )
 
 
-@bench.command("counts")
+@click.command("counts")
 @_TERMINAL
 @_PARKED
 @click.option("--times", default=11, show_default=True, type=click.IntRange(1, 1_000), help="On each side.")
@@ -194,7 +186,7 @@ def counts(terminal: int, parked: int, times: int, url: str | None, as_json: boo
     )
 
 
-@bench.command("breaker")
+@click.command("breaker")
 @click.option("--calls", default=100_000, show_default=True, type=click.IntRange(1, 10_000_000))
 @_ROUNDS
 @_common

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import click
 from sqlalchemy import Connection
 
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.db import Database, is_postgres
 from effaced.core.db.roles import Roles, existing_roles, require_granted, role_statements
@@ -28,12 +27,7 @@ def _role_name(_context: click.Context, _option: click.Parameter, name: str) -> 
     return name
 
 
-@click.group(cls=Group)
-def database() -> None:
-    """The PostgreSQL roles that effaced's processes connect as."""
-
-
-@database.command()
+@click.command()
 @click.option("--owner", default="effaced_owner", show_default=True, callback=_role_name, help="Migrates.")
 @click.option(
     "--run", default="effaced_run", show_default=True, callback=_role_name, help="Web, workers, scheduler."

@@ -12,8 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from effaced.breakers.model import BreakerState, Transition
-from effaced.cli.groups import Group
-from effaced.core import clock, log
+from effaced.core import clock
 from effaced.core.config import load_settings
 from effaced.core.errors import Unavailable
 from effaced.demo.outage import Outage, Sight
@@ -33,13 +32,7 @@ _MOVES = {
 }
 
 
-@click.group(cls=Group)
-def demo() -> None:
-    """Drills on a demo that runs (`make run`)."""
-    log.configure("critical", "text")
-
-
-@demo.command("outage")
+@click.command("outage")
 @click.argument("vendor")
 @click.option(
     "--minutes",

@@ -1,46 +1,310 @@
-"""Groups of commands whose help tells each command's whole first sentence."""
+"""The groups of commands: which command is in which module. None of those is imported for a group's help."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
-
 import click
 
-
-class Group(click.Group):
-    """Its commands are in it already. click's own help would cut their sentences short."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self.line(ctx, name)) for name in self.list_commands(ctx)])
-
-    def line(self, ctx: click.Context, name: str) -> str:
-        command = self.get_command(ctx, name)
-        assert command is not None
-        return command.get_short_help_str(limit=400)
+from effaced.cli.lazy_group import LazyGroup
 
 
-class LazyGroup(Group):
-    """Per command, in the order of the help: the module it is in, and the first sentence of its own help.
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "roles": (
+            "database",
+            "Make the roles that own, run and read, with no more rights than each needs.",
+        ),
+    },
+)
+def database() -> None:
+    """The PostgreSQL roles that effaced's processes connect as."""
 
-    A module is imported when its command is used: help does not wait for any of them, a worker not for Flask.
+
+@click.group(cls=LazyGroup, lazy={"new": ("migrate", "Print a new key for EFFACED_KEYS.")})
+def keys() -> None:
+    """Keys that seal and recognise personal data."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={  # in the order in which they are used
+        "draft": (
+            "datamap.draft",
+            "Write a first data map from the live database: what can be guessed, with the reason on each "
+            "line.",
+        ),
+        "check": (
+            "datamap.check",
+            "Compare the data map with the live database and list everything that does not fit.",
+        ),
+        "show": ("datamap.show", "Show what the data map says, table by table."),
+        "diff": (
+            "datamap.diff",
+            "Say what the map NEW does that the map OLD does not, the gravest first.",
+        ),
+        "picture": (
+            "datamap.picture",
+            "Draw the data map as SVG: tables, links and what happens to each column.",
+        ),
+    },
+)
+def datamap() -> None:
+    """The data map: which table holds what about whom, and what an erasure does to it."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "list": (
+            "retention",
+            "Show what is kept, of which request, why, and when the first of it comes due.",
+        ),
+        "due": (
+            "retention",
+            "Show what need not be kept any more, counted now by the map in force.",
+        ),
+        "erase": ("retention", "Erase what need not be kept any more, in short transactions."),
+    },
+)
+def retention() -> None:
+    """What erasures have left under `retain`: until when, why, and erasing it when that has ended."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "list": (
+            "resolver.commands",
+            "Show every resolver: what it can do, what waits for it, and whether it is paused.",
+        ),
+        "check": (
+            "resolver.check",
+            "Prove the read-back of each system: it must see the canary, and must not see an invented "
+            "reference.",
+        ),
+        "pause": ("resolver.commands", "Have nothing more called."),
+        "resume": ("resolver.commands", "Have it called again."),
+    },
+)
+def resolver() -> None:
+    """The external systems of resolvers.yaml."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "list": (
+            "deadletter.commands",
+            "List dead letters, oldest first; without --status every unresolved one, given-up ones included.",
+        ),
+        "show": ("deadletter.commands", "Show one dead letter with its notes."),
+        "stats": (
+            "deadletter.commands",
+            "Show totals, late ones by domain, what could be cleaned up, and the most frequent failures.",
+        ),
+        "requeue": (
+            "deadletter.requeue",
+            "Retry the named dead letters, or with --all those that match the filters, at a limited rate.",
+        ),
+        "redrives": ("deadletter.requeue", "Show the latest redrives and their progress."),
+        "cancel": ("deadletter.requeue", "Cancel the rest of a redrive."),
+        "resolve": (
+            "deadletter.commands",
+            "Record a decision about dead letters, with a reason: about all of them, or none.",
+        ),
+        "assign": ("deadletter.commands", "Assign dead letters to an officer, or to nobody."),
+        "note": ("deadletter.commands", "Add a note to a dead letter."),
+        "archive": ("deadletter.cleanup", "Archive settled dead letters."),
+        "purge": (
+            "deadletter.cleanup",
+            "Remove archived dead letters and their notes for good, by age or by id.",
+        ),
+        "evict": (
+            "deadletter.cleanup",
+            "Remove the oldest archived dead letters for good; others are never evicted.",
+        ),
+        "summaries": (
+            "deadletter.cleanup",
+            "Show what is left of compressed dead letters: how many of each kind, from when to when.",
+        ),
+        "mark-summary": (
+            "deadletter.cleanup",
+            "Mark a summary as stale, so that it no longer grows, or as archived.",
+        ),
+    },
+)
+def deadletter() -> None:
+    """Work that failed for good and waits for a person: calls, read-backs, executions, messages.
+
+    `list` and `stats` show what there is, `requeue` retries one dead letter or a whole set, `resolve` closes
+    it with a reason. `archive` puts settled ones away; `purge` and `evict` remove archived ones for good.
     """
 
-    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.lazy = lazy
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.lazy)
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "show": (
+            "breaker.commands",
+            "Show every breaker: its state, what blocks it until when, its half-open budget, and its pin.",
+        ),
+        "summary": (
+            "breaker.commands",
+            "Show what breakers did: opens per hour, time saved (an estimate), trials, reasons.",
+        ),
+        "outages": (
+            "breaker.commands",
+            "Show what Redis did not take while it was away, and how the differences were resolved.",
+        ),
+        "open": ("breaker.commands", "Let no call through for a while."),
+        "close": ("breaker.commands", "Let every call through for a while, whatever the results."),
+        "unpin": ("breaker.commands", "Remove a pin and keep the state."),
+        "reset": ("breaker.commands", "Close it and clear its counters, pin and cooldown."),
+        "delete": (
+            "breaker.commands",
+            "Delete the breaker of a system that is not configured any more.",
+        ),
+        "advise": ("breaker.commands", "Suggest changes of policies and rates, with reasons."),
+        "set": (
+            "breaker.commands",
+            "Change fields of a breaker's policy, such as fail_max=3, or a resolver's rate limit.",
+        ),
+        "undo": (
+            "breaker.commands",
+            "Revert the last change of a breaker's policy or of its rate limit.",
+        ),
+    },
+)
+@click.option(
+    "--breaker",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A policy's field for this command, such as defaults.fail_max=3; over file and environment.",
+)
+@click.pass_context
+def breaker(context: click.Context, overrides: tuple[str, ...]) -> None:
+    """Show circuit breakers and advice on them; pin, reset and configure them.
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.lazy:
-            return None
-        module, _line = self.lazy[cmd_name]
-        command: click.Command = getattr(import_module(f"effaced.cli.{module}"), cmd_name)
-        return command
+    NAME is a resolver, or host:NAME. Changes apply to every process at once.
+    """
+    from effaced.cli.breaker.commands import BreakerCommand
 
-    def line(self, ctx: click.Context, name: str) -> str:
-        return self.lazy[name][1]
+    context.obj = BreakerCommand(context.obj, overrides)
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "check": ("notify", "Read notify.yaml as the workers do, and show whom it names."),
+        "test": ("notify", "Send a test message to one target, and say how it went."),
+        "log": ("notify", "Show the last deliveries, newest first."),
+    },
+)
+def notify() -> None:
+    """Who is told when something needs a person, and whether it arrives."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "summary": ("retries", "Show the last hours in short, resolver by resolver."),
+        "timeseries": ("retries", "Show the last hours one by one."),
+        "policy": ("groups", "How often, how soon and for how long calls are tried again."),
+    },
+)
+def retries() -> None:
+    """Tries at external calls: what they came to, and when they are repeated."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "show": ("retries", "Show the policy in force, and what in it was changed at run time."),
+        "set": ("retries", "Change some fields; what else was changed before stays changed."),
+        "undo": ("retries", "Go back to what was in force before the last change."),
+    },
+)
+def policy() -> None:
+    """How often, how soon and for how long calls are tried again. A change holds in every process at once."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "add": ("officer", "Let somebody in."),
+        "list": ("officer", "Show all officers."),
+        "passwd": ("officer", "Give an officer a new password."),
+        "deactivate": ("officer", "Let somebody in no more."),
+    },
+)
+def officer() -> None:
+    """The people who work in the console."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "new": ("apikey", "Make a key."),
+        "list": ("apikey", "Show all keys, without their secrets."),
+        "revoke": ("apikey", "End a key at once."),
+    },
+)
+def apikey() -> None:
+    """Keys with which the company's systems send requests."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "export": ("audit", "Write the trail out."),
+        "forget-note": ("audit", "Remove what somebody typed as a reason, for good."),
+    },
+)
+def audit() -> None:
+    """The audit trail."""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "drain": (
+            "bench",
+            "Entries per second from pending to settled, with a resolver that does nothing.",
+        ),
+        "latency": ("bench", "From commit to claim, with the doorbell and with the sweep alone."),
+        "erase": (
+            "bench",
+            "The transaction that erases a person from three tables and enqueues four calls.",
+        ),
+        "bulk": (
+            "bench",
+            "A person with very many rows in one table: batches beside one transaction.",
+        ),
+        "plan": ("bench", "Checking a data map of many tables and making its statements."),
+        "claim": ("bench", "One claim among entries that nobody may claim, and in an empty table."),
+        "counts": ("bench", "Counting all entries by status."),
+        "breaker": (
+            "bench",
+            "May I call, and it went well: in memory beside pybreaker, and Redis with memory before it.",
+        ),
+    },
+)
+def bench() -> None:
+    """Measure effaced against the least that does the same work, in one run."""
+    from effaced.core import log
+
+    log.configure("error", "text")
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "outage": ("demo", "Take a fake VENDOR down for a while, and watch its breaker."),
+    },
+)
+def demo() -> None:
+    """Drills on a demo that runs (`make run`)."""
+    from effaced.core import log
+
+    log.configure("critical", "text")

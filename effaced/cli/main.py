@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from effaced.cli.groups import LazyGroup
+from effaced.cli.lazy_group import LazyGroup
 from effaced.cli.output import prepare_streams
 from effaced.core.errors import ConfigurationError, EffacedError
 from effaced.core.private_files import keep_files_private
@@ -22,32 +22,32 @@ COMMANDS = {
         "Do everything that is due, once, without Redis: for cron, and for places that have no workers.",
     ),
     "migrate": ("migrate", "Bring the database to the shape this version of effaced needs."),
-    "database": ("database", "The PostgreSQL roles that effaced's processes connect as."),
-    "keys": ("migrate", "Keys that seal and recognise personal data."),
+    "database": ("groups", "The PostgreSQL roles that effaced's processes connect as."),
+    "keys": ("groups", "Keys that seal and recognise personal data."),
     "datamap": (
-        "datamap.group",
+        "groups",
         "The data map: which table holds what about whom, and what an erasure does to it.",
     ),
     "retention": (
-        "retention",
+        "groups",
         "What erasures have left under `retain`: until when, why, and erasing it when that has ended.",
     ),
-    "resolver": ("resolver.group", "The external systems of resolvers.yaml."),
+    "resolver": ("groups", "The external systems of resolvers.yaml."),
     "deadletter": (
-        "deadletter.group",
+        "groups",
         "Work that failed for good and waits for a person: calls, read-backs, executions, messages.",
     ),
     "breaker": (
-        "breaker.group",
+        "groups",
         "Show circuit breakers and advice on them; pin, reset and configure them.",
     ),
-    "notify": ("notify", "Who is told when something needs a person, and whether it arrives."),
-    "retries": ("retries", "Tries at external calls: what they came to, and when they are repeated."),
-    "officer": ("officer", "The people who work in the console."),
-    "apikey": ("apikey", "Keys with which the company's systems send requests."),
-    "audit": ("audit", "The audit trail."),
-    "bench": ("bench", "Measure effaced against the least that does the same work, in one run."),
-    "demo": ("demo", "Drills on a demo that runs (`make run`)."),
+    "notify": ("groups", "Who is told when something needs a person, and whether it arrives."),
+    "retries": ("groups", "Tries at external calls: what they came to, and when they are repeated."),
+    "officer": ("groups", "The people who work in the console."),
+    "apikey": ("groups", "Keys with which the company's systems send requests."),
+    "audit": ("groups", "The audit trail."),
+    "bench": ("groups", "Measure effaced against the least that does the same work, in one run."),
+    "demo": ("groups", "Drills on a demo that runs (`make run`)."),
 }
 # These make or bring their own settings.
 _WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from effaced import migrate as migrations
-from effaced.cli.groups import Group
 from effaced.core import crypto
 from effaced.core.config import Settings
 
@@ -22,12 +21,7 @@ def migrate(settings: Settings) -> None:
     click.echo("The database is up to date.")
 
 
-@click.group(cls=Group)
-def keys() -> None:
-    """Keys that seal and recognise personal data."""
-
-
-@keys.command("new")
+@click.command("new")
 @click.option("--id", "key_id", default="k1", show_default=True, help="A short name, letters and digits.")
 def new(key_id: str) -> None:
     """Print a new key for EFFACED_KEYS.

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from effaced.cli.groups import Group
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
@@ -29,12 +28,7 @@ _COLOURS = {
 }
 
 
-@click.group("notify", cls=Group)
-def notify() -> None:
-    """Who is told when something needs a person, and whether it arrives."""
-
-
-@notify.command()
+@click.command()
 @click.pass_obj
 def check(settings: Settings) -> None:
     """Read notify.yaml as the workers do, and show whom it names. Sends nothing.
@@ -55,7 +49,7 @@ def check(settings: Settings) -> None:
     Console().print(table)
 
 
-@notify.command()
+@click.command()
 @click.argument("target")
 @click.pass_context
 def test(context: click.Context, target: str) -> None:
@@ -72,7 +66,7 @@ def test(context: click.Context, target: str) -> None:
     context.exit(1)
 
 
-@notify.command("log")
+@click.command("log")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000), help="How many.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj

@@ -20,7 +20,6 @@ from effaced.accounts.officers import (
 )
 from effaced.accounts.tables import Officer
 from effaced.accounts.throttle import forget_tries
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
@@ -32,12 +31,7 @@ _password_from_stdin = click.option(
 )
 
 
-@click.group(cls=Group)
-def officer() -> None:
-    """The people who work in the console."""
-
-
-@officer.command()
+@click.command()
 @click.argument("email")
 @click.option("--name", required=True, help="How the console calls them.")
 @click.option(
@@ -57,7 +51,7 @@ def add(settings: Settings, email: str, name: str, role: str, password_stdin: bo
     click.echo(f"{email.strip().lower()} can sign in now, as {role}.")
 
 
-@officer.command("list")
+@click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj
 def list_command(settings: Settings, as_json: bool) -> None:
@@ -78,7 +72,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
     Console().print(table)
 
 
-@officer.command()
+@click.command()
 @click.argument("email")
 @_password_from_stdin
 @click.pass_obj
@@ -94,7 +88,7 @@ def passwd(settings: Settings, email: str, password_stdin: bool) -> None:
     click.echo("The password is changed; open sessions have ended.")
 
 
-@officer.command()
+@click.command()
 @click.argument("email")
 @click.pass_obj
 def deactivate(settings: Settings, email: str) -> None:

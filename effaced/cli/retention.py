@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.errors import NotFound
 from effaced.requests.read import find_by_ref, refs_of
@@ -45,11 +44,6 @@ SAID = {
 }
 
 
-@click.group("retention", cls=Group)
-def retention() -> None:
-    """What erasures have left under `retain`: until when, why, and erasing it when that has ended."""
-
-
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Runtime]:
     runtime = Runtime(settings)
@@ -59,7 +53,7 @@ def _opened(settings: Settings) -> Iterator[Runtime]:
         runtime.db.dispose()
 
 
-@retention.command("list")
+@click.command("list")
 @_LIMIT
 @_JSON
 @click.pass_obj
@@ -83,7 +77,7 @@ def list_command(settings: Settings, limit: int, as_json: bool) -> None:
     _print(table, len(lines), total)
 
 
-@retention.command()
+@click.command()
 @_LIMIT
 @_JSON
 @click.pass_obj
@@ -102,7 +96,7 @@ def due(settings: Settings, limit: int, as_json: bool) -> None:
     _print(_due_table(lines), len(lines), total)
 
 
-@retention.command()
+@click.command()
 @click.option("--request", "refs", metavar="REF", multiple=True, help="Of this request; may be repeated.")
 @click.option("--all-due", is_flag=True, help="Of everybody.")
 @click.option("--reason", required=True, help="Why; it is kept in the audit trail's notes.")

@@ -14,7 +14,6 @@ from rich.text import Text
 from sqlalchemy.orm import Session
 
 from effaced.audit.notes import write_note
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.db.schema_level import open_database
@@ -48,12 +47,7 @@ def _resolver(help_: str) -> Callable[[F], F]:
     return click.option("--resolver", metavar="NAME", help=help_)
 
 
-@click.group(cls=Group)
-def retries() -> None:
-    """Tries at external calls: what they came to, and when they are repeated."""
-
-
-@retries.command()
+@click.command()
 @_HOURS
 @_resolver("Only this one.")
 @_JSON
@@ -87,7 +81,7 @@ def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool)
     Console().print(table)
 
 
-@retries.command()
+@click.command()
 @_HOURS
 @_resolver("Only this one.")
 @_JSON
@@ -124,15 +118,7 @@ def _most(reasons: Mapping[str, int]) -> str:
     return max(reasons, key=lambda name: (reasons[name], name)) if reasons else "-"
 
 
-# --- the policy ---
-
-
-@retries.group(cls=Group)
-def policy() -> None:
-    """How often, how soon and for how long calls are tried again. A change holds in every process at once."""
-
-
-@policy.command()
+@click.command()
 @_resolver("The one in force for this resolver.")
 @_JSON
 @click.pass_obj
@@ -188,7 +174,7 @@ def _fields(command: F) -> F:
     return command
 
 
-@policy.command("set")
+@click.command("set")
 @_resolver("For this resolver; without it for all that have nothing of their own.")
 @_fields
 @_REASON
@@ -207,7 +193,7 @@ def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fiel
     click.echo("Changed; it holds for every process from its next results on.")
 
 
-@policy.command()
+@click.command()
 @_resolver("Of this resolver; without it of all.")
 @_REASON
 @click.pass_obj

@@ -20,7 +20,7 @@ from effaced.bench.fill import fill
 from effaced.bench.floor import connect_raw
 from effaced.bench.ground import RESOLVER, Ground, prepare
 from effaced.bench.processes import Side, drain_with
-from effaced.cli.bench import bench
+from effaced.cli.groups import bench
 from effaced.core import log
 from effaced.core.crypto import Keyring, new_key
 from effaced.core.db import Database, parse_url

@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 
 from effaced.accounts.api_keys import authenticate
 from effaced.accounts.sign_in import Attempt, sign_in
-from effaced.cli.apikey import apikey
-from effaced.cli.officer import officer
+from effaced.cli.groups import apikey, officer
 from effaced.core.config import Settings
 from effaced.core.crypto import Keyring, new_key
 from effaced.core.db import Database

@@ -11,7 +11,7 @@ from effaced.audit.append import append_one
 from effaced.audit.events import ReferenceRevealed
 from effaced.audit.notes import NoteRef, forget_note, noted, read_notes, write_note
 from effaced.audit.tables import AuditEvent
-from effaced.cli.audit import audit
+from effaced.cli.groups import audit
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database

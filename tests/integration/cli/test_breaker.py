@@ -21,7 +21,7 @@ from effaced.audit.notes import read_notes
 from effaced.audit.tables import AuditEvent, Note
 from effaced.breakers.model import BreakerState
 from effaced.breakers.outcomes import Outcome, OutcomeKind
-from effaced.cli.breaker.group import breaker
+from effaced.cli.groups import breaker
 from effaced.cli.serve import drain
 from effaced.core import clock
 from effaced.core.config import Settings

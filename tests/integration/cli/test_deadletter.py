@@ -19,7 +19,7 @@ from letters_cast import Post
 from saga_cast import KEYRING
 from waiting import eventually
 
-from effaced.cli.deadletter.group import deadletter
+from effaced.cli.groups import deadletter
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.errors import Conflict, NotFound, Refused

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from effaced.cli.demo import demo
+from effaced.cli.groups import demo
 from effaced.core.errors import Unavailable
 from effaced.demo.running import find_running, tell_running
 

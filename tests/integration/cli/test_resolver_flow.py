@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import AuditEvent
-from effaced.cli.resolver.group import resolver
+from effaced.cli.groups import resolver
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from retention_cast import ERASED, INVOICE_DUE, LAST_DUE, LINE_DUE, Shop, on
 
-from effaced.cli.retention import retention
+from effaced.cli.groups import retention
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.errors import NotFound, Refused

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from effaced.audit.notes import read_notes
 from effaced.audit.tables import AuditEvent, Note
-from effaced.cli.retries import retries
+from effaced.cli.groups import retries
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from effaced.cli.datamap.group import datamap
+from effaced.cli.groups import datamap
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key

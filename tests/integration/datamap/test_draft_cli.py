@@ -7,7 +7,7 @@ import yaml
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from effaced.cli.datamap.group import datamap
+from effaced.cli.groups import datamap
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from effaced.cli.resolver.group import resolver as group
+from effaced.cli.groups import resolver as group
 from effaced.core.config import load_settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database

@@ -23,7 +23,6 @@ from effaced.breakers.telemetry import DAY_S
 from effaced.breakers.telemetry import summary as summarise
 from effaced.breakers.view import find_name, read_views
 from effaced.cli.breaker import show as breaker_show
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.model import PolicyKind
 from effaced.runtime import Runtime
@@ -46,7 +45,7 @@ def _window(default: int) -> Callable[[F], F]:
 
 
 @dataclass(frozen=True)
-class _Command:
+class BreakerCommand:
     """The settings, and the policy fields that this command overrides."""
 
     settings: Settings
@@ -73,32 +72,15 @@ class _Command:
                 )
 
 
-@click.group(cls=Group)
-@click.option(
-    "--breaker",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="A policy's field for this command, such as defaults.fail_max=3; over file and environment.",
-)
-@click.pass_context
-def breaker(context: click.Context, overrides: tuple[str, ...]) -> None:
-    """Show circuit breakers and advice on them; pin, reset and configure them.
-
-    NAME is a resolver, or host:NAME. Changes apply to every process at once.
-    """
-    context.obj = _Command(context.obj, overrides)
-
-
 # --- reading ---
 
 
-@breaker.command()
+@click.command()
 @click.option("--resolver", metavar="NAME", help="Only this one's.")
 @click.option("--host", metavar="NAME", help="Only this one's.")
 @_JSON
 @click.pass_obj
-def show(command: _Command, resolver: str | None, host: str | None, as_json: bool) -> None:
+def show(command: BreakerCommand, resolver: str | None, host: str | None, as_json: bool) -> None:
     """Show every breaker: its state, what blocks it until when, its half-open budget, and its pin."""
     with command.opened() as runtime:
         asked = [resolver_name(resolver)] if resolver is not None else []
@@ -113,11 +95,11 @@ def show(command: _Command, resolver: str | None, host: str | None, as_json: boo
         breaker_show.breakers(found, policies)
 
 
-@breaker.command()
+@click.command()
 @_window(DAY_S)
 @_JSON
 @click.pass_obj
-def summary(command: _Command, window_s: float, as_json: bool) -> None:
+def summary(command: BreakerCommand, window_s: float, as_json: bool) -> None:
     """Show what breakers did: opens per hour, time saved (an estimate), trials, reasons."""
     with command.opened() as runtime, runtime.db.read() as session:
         found = summarise(session, runtime.called, window_s)
@@ -127,12 +109,12 @@ def summary(command: _Command, window_s: float, as_json: bool) -> None:
         breaker_show.summaries(found)
 
 
-@breaker.command()
+@click.command()
 @click.option("--window-s", type=click.FloatRange(60, 7_776_000), default=DAY_S, show_default=True,
               help="How far back, in seconds: at most 90 days.")  # fmt: skip
 @_JSON
 @click.pass_obj
-def outages(command: _Command, window_s: float, as_json: bool) -> None:
+def outages(command: BreakerCommand, window_s: float, as_json: bool) -> None:
     """Show what Redis did not take while it was away, and how the differences were resolved."""
     with command.opened() as runtime, runtime.db.read() as session:
         found = read_outages(session, window_s)
@@ -145,47 +127,47 @@ def outages(command: _Command, window_s: float, as_json: bool) -> None:
 # --- manual control ---
 
 
-@breaker.command("open")
+@click.command("open")
 @_NAME
 @_seconds(required=True)
 @_REASON
 @click.pass_obj
-def force_open(command: _Command, name: str, seconds: float, reason: str) -> None:
+def force_open(command: BreakerCommand, name: str, seconds: float, reason: str) -> None:
     """Let no call through for a while. What waits keeps its attempts."""
     with command.control(name) as (control, named):
         made = control.force_open(named, reason=reason, seconds=seconds)
     click.echo(f"{named} is pinned open until {made.pinned_until:%Y-%m-%d %H:%M:%S} UTC.")
 
 
-@breaker.command("close")
+@click.command("close")
 @_NAME
 @_seconds(required=False)
 @_REASON
 @click.pass_obj
-def force_close(command: _Command, name: str, seconds: float | None, reason: str) -> None:
+def force_close(command: BreakerCommand, name: str, seconds: float | None, reason: str) -> None:
     """Let every call through for a while, whatever the results."""
     with command.control(name) as (control, named):
         made = control.force_close(named, reason=reason, seconds=seconds)
     click.echo(f"{named} is pinned closed until {made.pinned_until:%Y-%m-%d %H:%M:%S} UTC.")
 
 
-@breaker.command()
+@click.command()
 @_NAME
 @_REASON
 @click.pass_obj
-def unpin(command: _Command, name: str, reason: str) -> None:
+def unpin(command: BreakerCommand, name: str, reason: str) -> None:
     """Remove a pin and keep the state. From open, the next call is a trial."""
     with command.control(name) as (control, named):
         made = control.unpin(named, reason=reason)
     click.echo(f"{named} is unpinned and {made.new.value}.")
 
 
-@breaker.command()
+@click.command()
 @_NAME
 @click.option("--include-host", is_flag=True, help="Reset the breaker of the resolver's host too.")
 @_REASON
 @click.pass_obj
-def reset(command: _Command, name: str, include_host: bool, reason: str) -> None:
+def reset(command: BreakerCommand, name: str, include_host: bool, reason: str) -> None:
     """Close it and clear its counters, pin and cooldown."""
     with command.control(name) as (control, named):
         made = control.reset(named, reason=reason, include_host=include_host)
@@ -196,11 +178,11 @@ def reset(command: _Command, name: str, include_host: bool, reason: str) -> None
         click.echo(f"{host} still blocks its calls; --include-host resets it too.")
 
 
-@breaker.command()
+@click.command()
 @_NAME
 @_REASON
 @click.pass_obj
-def delete(command: _Command, name: str, reason: str) -> None:
+def delete(command: BreakerCommand, name: str, reason: str) -> None:
     """Delete the breaker of a system that is not configured any more."""
     with command.control(name) as (control, named):
         control.delete(named, reason=reason)
@@ -210,13 +192,15 @@ def delete(command: _Command, name: str, reason: str) -> None:
 # --- policies ---
 
 
-@breaker.command("set")
+@click.command("set")
 @click.argument("name")
 @click.argument("fields", metavar="FIELD=VALUE...", nargs=-1)
 @click.option("--rate", type=float, help="The resolver's rate limit, in calls per second.")
 @_REASON
 @click.pass_obj
-def set_(command: _Command, name: str, fields: tuple[str, ...], rate: float | None, reason: str) -> None:
+def set_(
+    command: BreakerCommand, name: str, fields: tuple[str, ...], rate: float | None, reason: str
+) -> None:
     """Change fields of a breaker's policy, such as fail_max=3, or a resolver's rate limit.
 
     NAME may be `defaults`, for all. `effaced breaker undo` reverts the last change.
@@ -237,13 +221,15 @@ def set_(command: _Command, name: str, fields: tuple[str, ...], rate: float | No
     click.echo(f"{named} is changed; every process follows within 5 seconds.")
 
 
-@breaker.command()
+@click.command()
 @_window(WINDOW_S)
 @click.option("--enforce", is_flag=True, help="Apply them; `effaced breaker undo` reverts.")
 @click.option("--reason", help="Why; with --enforce it is kept in the audit trail's notes.")
 @_JSON
 @click.pass_obj
-def advise(command: _Command, window_s: float, enforce: bool, reason: str | None, as_json: bool) -> None:
+def advise(
+    command: BreakerCommand, window_s: float, enforce: bool, reason: str | None, as_json: bool
+) -> None:
     """Suggest changes of policies and rates, with reasons. Changes nothing without --enforce."""
     if enforce and reason is None:
         raise click.UsageError("--enforce needs a --reason.")
@@ -262,7 +248,7 @@ def advise(command: _Command, window_s: float, enforce: bool, reason: str | None
         breaker_show.plans(plans, enforced=enforce)
 
 
-@breaker.command()
+@click.command()
 @_NAME
 @click.option(
     "--what",
@@ -271,7 +257,7 @@ def advise(command: _Command, window_s: float, enforce: bool, reason: str | None
 )
 @_REASON
 @click.pass_obj
-def undo(command: _Command, name: str, what: str | None, reason: str) -> None:
+def undo(command: BreakerCommand, name: str, what: str | None, reason: str) -> None:
     """Revert the last change of a breaker's policy or of its rate limit. NAME may be `defaults`."""
     with command.opened() as runtime:
         named = DEFAULTS if name == DEFAULTS else _named(runtime, name)

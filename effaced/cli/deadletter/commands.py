@@ -8,8 +8,6 @@ import click
 
 from effaced.accounts.actors import names_of
 from effaced.cli.deadletter import show
-from effaced.cli.deadletter.cleanup import archive, evict, mark_summary, purge, summaries
-from effaced.cli.deadletter.requeue import cancel, redrives, requeue
 from effaced.cli.deadletter.selection import (
     ACTOR,
     JSON,
@@ -20,7 +18,6 @@ from effaced.cli.deadletter.selection import (
     officer_id,
     opened,
 )
-from effaced.cli.groups import Group
 from effaced.core.config import Settings
 from effaced.deadletters.assign import add_note, assign, notes_of
 from effaced.deadletters.decide import decide
@@ -31,20 +28,7 @@ from effaced.requests.read import refs_of
 from effaced.triage.stats import letter_stats
 
 
-@click.group("deadletter", cls=Group)
-def deadletter() -> None:
-    """Work that failed for good and waits for a person: calls, read-backs, executions, messages.
-
-    `list` and `stats` show what there is, `requeue` retries one dead letter or a whole set, `resolve` closes
-    it with a reason. `archive` puts settled ones away; `purge` and `evict` remove archived ones for good.
-    """
-
-
-for _command in (requeue, redrives, cancel, archive, purge, evict, summaries, mark_summary):
-    deadletter.add_command(_command)
-
-
-@deadletter.command("list")
+@click.command("list")
 @filters
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 1_000), help="How many.")
 @click.option("--after", help="The `next` of the previous page (with --json).")
@@ -70,7 +54,7 @@ def list_command(settings: Settings, /, limit: int, after: str | None, as_json: 
         click.echo(f"{len(page.items)} of {total:,} shown. Add a filter, or raise --limit.")
 
 
-@deadletter.command("show")
+@click.command("show")
 @click.argument("dead_letter", metavar="ID")
 @JSON
 @click.pass_obj
@@ -90,7 +74,7 @@ def show_command(settings: Settings, dead_letter: str, as_json: bool) -> None:
     show.one(found, ref, notes, names)
 
 
-@deadletter.command()
+@click.command()
 @filters
 @JSON
 @click.pass_obj
@@ -101,7 +85,7 @@ def stats(settings: Settings, /, as_json: bool, **given: Any) -> None:
     show.as_json(found) if as_json else show.stats(found)
 
 
-@deadletter.command()
+@click.command()
 @click.argument("dead_letters", metavar="ID...", nargs=-1, required=True)
 @click.option(
     "--as",
@@ -125,7 +109,7 @@ def resolve(settings: Settings, dead_letters: tuple[str, ...], to: str, reason: 
     click.echo(f"{len(ids)} {'dead letter is' if len(ids) == 1 else 'dead letters are'} now {to}.")
 
 
-@deadletter.command("assign")
+@click.command("assign")
 @click.argument("dead_letters", metavar="ID...", nargs=-1, required=True)
 @click.option("--to", "email", help="An officer's e-mail address.")
 @click.option("--nobody", is_flag=True, help="Remove the assignment.")
@@ -142,7 +126,7 @@ def assign_command(
     click.echo(f"Changed {changed}.")
 
 
-@deadletter.command()
+@click.command()
 @click.argument("dead_letter", metavar="ID")
 @click.argument("text")
 @click.pass_obj

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy.orm import Session
 
-from effaced.cli.groups import Group
-from effaced.cli.resolver.check import PROOF_COLOURS, check, refuse_unknown
+from effaced.cli.resolver.check import PROOF_COLOURS, refuse_unknown
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
 from effaced.outbox.flow import ALL
@@ -24,12 +23,7 @@ from effaced.triage import pause as steer
 from effaced.triage.systems import Paused, System, all_paused, systems
 
 
-@click.group("resolver", cls=Group)
-def resolver() -> None:
-    """The external systems of resolvers.yaml."""
-
-
-@resolver.command("list")
+@click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @click.pass_obj
 def list_resolvers(settings: Settings, as_json: bool) -> None:
@@ -64,7 +58,7 @@ _NAME = click.argument("name", required=False)
 _ALL = click.option("--all", "everything", is_flag=True, help="All resolvers, present and future.")
 
 
-@resolver.command("pause")
+@click.command("pause")
 @_NAME
 @_ALL
 @click.option("--reason", required=True, help="Why; it is kept in the audit trail's notes.")
@@ -80,7 +74,7 @@ def pause_resolver(
     click.echo("Paused.")
 
 
-@resolver.command("resume")
+@click.command("resume")
 @_NAME
 @_ALL
 @click.option("--reason", required=True, help="What has changed; it is kept in the audit trail's notes.")
@@ -91,9 +85,6 @@ def resume_resolver(settings: Settings, name: str | None, everything: bool, reas
     with _writing(settings) as session:
         steer.resume(session, settings.keyring, chosen, actor="cli", reason=reason)
     click.echo("Resumed.")
-
-
-resolver.add_command(check)
 
 
 @contextmanager
