@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.events import RequestRepeated
 from effaced.audit.tables import AuditEvent
-from effaced.core.paging import PAGE, Page, beyond, cut, decode
+from effaced.core.paging import PAGE, Page, after_key, decode, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ def list_events(
     """A page of events, newest first."""
     query = select_events(which).order_by(AuditEvent.id.desc()).limit(limit + 1)
     if after:
-        query = query.where(beyond([AuditEvent.id], decode(after, int), descending=True))
+        query = query.where(after_key([AuditEvent.id], decode(after, int), descending=True))
     lines = _lines(session.execute(query))
-    return cut(lines, limit, [(line.id,) for line in lines])
+    return page_of(lines, limit, [(line.id,) for line in lines])
 
 
 def last_events_of(session: Session, request_id: UUID, *, limit: int) -> list[AuditLine]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SINK, AuditSink, Record, append_to_trail
-from effaced.core.db.pipeline import ONE_BY_ONE
+from effaced.core.db.pipeline import NO_PIPELINE
 
 __all__ = ["AuditSink", "DatabaseAuditSink", "events_to", "with_sink"]
 
@@ -54,4 +54,4 @@ def events_to(session: Session, sink: AuditSink) -> Iterator[None]:
 
 def _info(sink: AuditSink) -> dict[str, object]:
     """What a session has to know. A sink that looks at what its statements gave can't use a pipeline."""
-    return {SINK: sink, ONE_BY_ONE: not getattr(sink, "only_writes", False)}
+    return {SINK: sink, NO_PIPELINE: not getattr(sink, "only_writes", False)}

@@ -14,7 +14,7 @@ from effaced.breakers.model import RESOLVER, RETRY_AFTER, BreakerState, CircuitB
 from effaced.breakers.tables import BreakerTransition, transitions
 from effaced.core import clock
 from effaced.core.db.sql import insert_rows
-from effaced.core.paging import PAGE, Page, beyond, cut, decode
+from effaced.core.paging import PAGE, Page, after_key, decode, page_of
 
 _WAIT_S = 60.0
 _FIELDS = tuple(Transition.__dataclass_fields__)
@@ -68,9 +68,9 @@ def page(
     if names is not None:
         found = found.where(transitions.c.service_name.in_(names))
     if after is not None:
-        found = found.where(beyond(keys, decode(after, datetime, int), descending=True))
+        found = found.where(after_key(keys, decode(after, datetime, int), descending=True))
     rows = session.execute(found).all()
-    return cut([Transition(*row[1:]) for row in rows], limit, [(row.at, row.id) for row in rows])
+    return page_of([Transition(*row[1:]) for row in rows], limit, [(row.at, row.id) for row in rows])
 
 
 def left_closed(session: Session, names: Collection[str]) -> dict[str, datetime]:

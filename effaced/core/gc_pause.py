@@ -1,4 +1,7 @@
-"""Making very many objects that all stay: looking for garbage among them took half of the time."""
+"""Pausing garbage collection while very many objects are built that all stay alive.
+
+Collections that find nothing took half of the time.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,23 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def keeping_everything() -> Iterator[None]:
-    """No collection of garbage within; afterwards it is as it was. Also a decorator."""
+def gc_paused() -> Iterator[None]:
+    """Switch collection off inside the block, and back on if it was on. Also a decorator."""
     collected = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collected:
-            _count_as_old()
+            _move_to_oldest_generation()
             gc.enable()
 
 
-def _count_as_old() -> None:
-    """Whatever is there is next looked at when everything is, and not at once because it is much and new.
+def _move_to_oldest_generation() -> None:
+    """Spare the new objects the young collections, which their number would start at once.
 
-    Freezing and thawing moves objects to the oldest generation without a look at them. Where the
-    application has frozen some for good, nothing is moved: thawing would take those along.
+    `freeze` then `unfreeze` moves all objects to the oldest generation without traversing them. If the
+    application keeps frozen objects, nothing is moved: `unfreeze` would thaw those too.
     """
     if not gc.get_freeze_count():
         gc.freeze()

@@ -23,14 +23,14 @@ _WORD = re.compile(r"[^\s<>\"']+")
 _BEARER = re.compile(r"(?i)bearer\s+\S+")
 _URL_LOGIN = re.compile(r"(?<=://)[^/\s]+@")
 _QUERY = re.compile(r"(?<=[?&])([^=?&\s]+)=[^&\s]+")
-GONE = "[redacted]"
+REDACTED = "[redacted]"
 # One list for good: a logger keeps the one it was first used with, however often logging is set up.
 _processors: list[Any] = []
 
 
 def redact(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Blank out what keys or shapes give away as personal or secret."""
-    return {key: GONE if _SECRET.search(key) else _clean(value) for key, value in event.items()}
+    return {key: REDACTED if _SECRET.search(key) else _clean(value) for key, value in event.items()}
 
 
 def exception_without_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -89,17 +89,17 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
 def _without_address(word: re.Match[str]) -> str:
     text = word[0]
     at = text.find("@", 1)
-    return GONE if at > 0 and "." in text[at + 2 : -1] else text
+    return REDACTED if at > 0 and "." in text[at + 2 : -1] else text
 
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        text = _QUERY.sub(rf"\1={GONE}", _BEARER.sub(GONE, _URL_LOGIN.sub(f"{GONE}@", value)))
+        text = _QUERY.sub(rf"\1={REDACTED}", _BEARER.sub(REDACTED, _URL_LOGIN.sub(f"{REDACTED}@", value)))
         return _WORD.sub(_without_address, text) if "@" in text else text
     if isinstance(value, BaseException):
         return type(value).__name__
     if isinstance(value, dict):
-        return {key: GONE if _SECRET.search(str(key)) else _clean(item) for key, item in value.items()}
+        return {key: REDACTED if _SECRET.search(str(key)) else _clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_clean(item) for item in value]
     if value is None or isinstance(value, bool | int | float | UUID | datetime):

@@ -1,4 +1,4 @@
-"""What systems and the kinds of references to them may be called."""
+"""Which names are allowed for resolvers and for kinds of references."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST_KIND = 64
 
 
 def name_problem(what: str, name: str, longest: int = LONGEST) -> str | None:
-    """What is wrong with a name that a database can't store, or people can't read; None if nothing is."""
+    """Why a database can't store this name or people can't read it; None if it is fine."""
     if name.strip() and len(name) <= longest and name.isprintable():
         return None
     return f"{what} must have 1 to {longest} characters, all of them printable."
@@ -22,7 +22,7 @@ def resolver_name_problem(name: str) -> str | None:
     return name_problem("A resolver's name", name)
 
 
-def refuse(problem: str | None) -> None:
-    """Refuse what has a problem."""
+def raise_problem(problem: str | None) -> None:
+    """Raise ConfigurationError if there is a problem."""
     if problem is not None:
         raise ConfigurationError(problem)

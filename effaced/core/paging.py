@@ -1,7 +1,7 @@
 """Keyset paging: a page ends at a row, and the next one begins after it.
 
-A list stays whole while rows come and go, and its thousandth page costs what the first one did. What a
-link carries is an opaque token of the last row's sort key.
+Rows that come and go shift nothing, and the thousandth page costs as much as the first. Links carry an opaque
+token: the sort key of the last row.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ def _storable(value: object) -> bool:
     return not isinstance(value, str) or "\0" not in value
 
 
-def beyond(columns: Sequence[Any], key: Key, *, descending: bool = False) -> ColumnElement[bool]:
+def after_key(columns: Sequence[Any], key: Key, *, descending: bool = False) -> ColumnElement[bool]:
     """The condition for rows after `key`. Both databases answer it from an index on `columns`."""
     here = tuple_(*columns)
     there = tuple_(*(literal(value, column.type) for value, column in zip(key, columns, strict=True)))
     return here < there if descending else here > there
 
 
-def cut(rows: Sequence[T], limit: int, keys: Sequence[Key]) -> Page[T]:
+def page_of(rows: Sequence[T], limit: int, keys: Sequence[Key]) -> Page[T]:
     """A page of the first `limit` rows of a query that asked for one more."""
     more = len(rows) > limit
     return Page(tuple(rows[:limit]), encode(keys[limit - 1]) if more else None)

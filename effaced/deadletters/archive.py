@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import DeadLettersArchived
 from effaced.core import clock
-from effaced.core.db.sql import among
+from effaced.core.db.sql import key_in
 from effaced.deadletters.decide import Change, change, changed_values
 from effaced.deadletters.linked_work import work_not_done
 from effaced.deadletters.read import ALL, count_exactly
@@ -41,7 +41,7 @@ def archive_settled(
 
 def archive_these(session: Session, ids: Sequence[UUID], *, actor: str) -> int:
     """Archive chosen dead letters; those that are not settled are left alone."""
-    which = _archivable(timedelta(0)) & among(session, DeadLetter.id, ids)
+    which = _archivable(timedelta(0)) & key_in(session, DeadLetter.id, ids)
     return _archive(session, which, len(ids), actor)
 
 
@@ -82,7 +82,7 @@ def _send_to_review(session: Session, expired: ColumnElement[bool], limit: int) 
     values = changed_values(Change(REQUIRES_REVIEW)) | {"next_action_hint": EXPIRED}
     changed = session.execute(
         update(DeadLetter)
-        .where(among(session, DeadLetter.id, pending), DeadLetter.status == PENDING)
+        .where(key_in(session, DeadLetter.id, pending), DeadLetter.status == PENDING)
         .values(values)
         .returning(DeadLetter.id)
     )

@@ -15,7 +15,7 @@ from effaced.audit.events import DeadLetterDecided
 from effaced.audit.notes import NoteRef, noted, write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
-from effaced.core.db.sql import among
+from effaced.core.db.sql import key_in
 from effaced.core.errors import Conflict, NotFound, Problem
 from effaced.deadletters.arguments import code
 from effaced.deadletters.linked_work import refuse_to_close, work_not_done
@@ -77,7 +77,7 @@ def set_status(session: Session, dead_letter_id: UUID, wanted: Change) -> None:
 
 def set_status_of_many(session: Session, ids: Sequence[UUID], wanted: Change) -> int:
     """How many were changed. Dead letters over work that was not done are not closed."""
-    which = among(session, DeadLetter.id, ids)
+    which = key_in(session, DeadLetter.id, ids)
     if wanted.to in SETTLED:
         # Locked before the work is looked at: a settle that fails it meanwhile holds these rows.
         session.execute(select(DeadLetter.id).where(which).order_by(DeadLetter.id).with_for_update())
@@ -106,7 +106,7 @@ def change(
     append(session, [_event(each, wanted) for each in found])
     ids = [each.id for each in found]
     session.execute(
-        update(DeadLetter).where(among(session, DeadLetter.id, ids)).values(changed_values(wanted))
+        update(DeadLetter).where(key_in(session, DeadLetter.id, ids)).values(changed_values(wanted))
     )
     for each in found:
         if each.status in SETTLED and wanted.to not in SETTLED:

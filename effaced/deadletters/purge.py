@@ -16,7 +16,7 @@ from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
 from effaced.audit.notes import NoteRef, noted
 from effaced.audit.tables import Note
 from effaced.core import clock
-from effaced.core.db.sql import among
+from effaced.core.db.sql import key_in
 from effaced.core.errors import Conflict, Problem
 from effaced.core.log import get_logger
 from effaced.deadletters.arguments import InvalidArgument, days, number
@@ -109,7 +109,7 @@ def _chosen(session: Session, ids: Sequence[UUID] | None, older_than_days: int |
         return _removable() & (DeadLetter.archived_at <= since)
     if ids is None:
         return false()
-    which = among(session, DeadLetter.id, ids)
+    which = key_in(session, DeadLetter.id, ids)
     if others := session.scalar(select(func.count()).where(which, ~_removable())):
         raise InvalidArgument(
             "ids",
@@ -165,10 +165,10 @@ def _remove(session: Session, batch: Sequence[Row[*tuple[Any, ...]]], actor: str
         ],
     )
     # The notes about a dead letter go with it; the audit trail keeps that there were some.
-    session.execute(update(Note).where(among(session, Note.dead_letter_id, ids)).values(text_sealed=None))
+    session.execute(update(Note).where(key_in(session, Note.dead_letter_id, ids)).values(text_sealed=None))
     removed = session.execute(
         delete(DeadLetter)
-        .where(among(session, DeadLetter.id, ids), DeadLetter.status == ARCHIVED)
+        .where(key_in(session, DeadLetter.id, ids), DeadLetter.status == ARCHIVED)
         .returning(DeadLetter.id)
     )
     return len(removed.all())

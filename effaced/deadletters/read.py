@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.core.errors import NotFound
-from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
+from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, page_of
 from effaced.deadletters.context import FAILURES
 from effaced.deadletters.rules import DEFAULT_SLA, OPEN, PENDING, SLA, UNRESOLVED, Sla, late_at
 from effaced.deadletters.tables import DeadLetter
@@ -152,9 +152,9 @@ def list_dead_letters(
     session: Session, which: DeadLetterFilter, *, after: str | None = None, limit: int = PAGE
 ) -> Page[DeadLetterLine]:
     """A page of dead letters, oldest first."""
-    start = (beyond(OLDEST_FIRST, decode(after, datetime, UUID)),) if after else ()
+    start = (after_key(OLDEST_FIRST, decode(after, datetime, UUID)),) if after else ()
     found = find_dead_letters(session, which, *start, limit=limit + 1)
-    return cut(found, limit, [(each.created_at, each.id) for each in found])
+    return page_of(found, limit, [(each.created_at, each.id) for each in found])
 
 
 def find_dead_letters(

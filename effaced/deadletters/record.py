@@ -30,8 +30,8 @@ from effaced.audit.append import Record, append
 from effaced.audit.events import DeadLetterOpened
 from effaced.core import clock
 from effaced.core.db import UtcDateTime, is_postgres
-from effaced.core.db.pipeline import run
-from effaced.core.db.sql import among_ids, as_ids
+from effaced.core.db.pipeline import run_statement
+from effaced.core.db.sql import bind_ids, key_in_bound_ids
 from effaced.deadletters.context import after_failure
 from effaced.deadletters.rules import (
     MAX_RETRIES,
@@ -98,8 +98,8 @@ def record_recoveries(
 ) -> None:
     """Resolve the dead letters over work that has succeeded after all, or that `by` has attested."""
     statement = _resolve_by_entry(is_postgres(session), tuple(domains))
-    values = {"how": resolution, "by": by, "now": clock.now(), **as_ids(session, entry_ids)}
-    run(session, statement, values)
+    values = {"how": resolution, "by": by, "now": clock.now(), **bind_ids(session, entry_ids)}
+    run_statement(session, statement, values)
 
 
 def record_execution_recovery(
@@ -115,7 +115,7 @@ def _resolve_by_entry(postgres: bool, domains: tuple[DeadLetterDomain, ...]) -> 
     # Cached: it runs for every flush with a success in it.
     how, by = bindparam("how", type_=String()), bindparam("by", type_=String())
     now = bindparam("now", type_=UtcDateTime())
-    return _resolve(domains, among_ids(_table.c.entry_id, postgres=postgres), how, by, now)
+    return _resolve(domains, key_in_bound_ids(_table.c.entry_id, postgres=postgres), how, by, now)
 
 
 def _resolve(

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.core.db import dbtime
-from effaced.core.db.sql import among
+from effaced.core.db.sql import key_in
 from effaced.deadletters.context import after_failed_replay as context_after_failed_replay
 from effaced.deadletters.decide import Change, change, changed_values
 from effaced.deadletters.linked_work import refuse_to_close, work_under_way
@@ -67,7 +67,7 @@ def acquire_for_replay(session: Session, ids: Sequence[UUID], *, force: bool = F
         return _force(session, ids)
     rows = session.execute(
         update(DeadLetter)
-        .where(among(session, DeadLetter.id, ids), is_replayable())
+        .where(key_in(session, DeadLetter.id, ids), is_replayable())
         .values(_acquired_values(DeadLetter.retry_count + 1, dbtime.now(session)))
         .returning(*_ACQUIRED)
     )
@@ -135,7 +135,7 @@ def release_stale(session: Session, *, older_than: timedelta = STALE_AFTER, limi
     at_cap = DeadLetter.retry_count >= DeadLetter.max_retries
     released = session.execute(
         update(DeadLetter)
-        .where(among(session, DeadLetter.id, stale), DeadLetter.status == REPLAYING)
+        .where(key_in(session, DeadLetter.id, stale), DeadLetter.status == REPLAYING)
         .values(
             status=case((at_cap, REQUIRES_REVIEW.value), else_=PENDING.value),
             updated_at=dbtime.now(session),
@@ -159,7 +159,7 @@ def count_retry(session: Session, dead_letter_id: UUID) -> bool:
 
 def statuses(session: Session, ids: Sequence[UUID]) -> dict[UUID, DeadLetterStatus]:
     """Unknown ids are left out."""
-    query = select(DeadLetter.id, DeadLetter.status).where(among(session, DeadLetter.id, ids))
+    query = select(DeadLetter.id, DeadLetter.status).where(key_in(session, DeadLetter.id, ids))
     return {row.id: row.status for row in session.execute(query)}
 
 
@@ -167,7 +167,7 @@ def _force(session: Session, ids: Sequence[UUID]) -> dict[UUID, Acquired]:
     forcible: ColumnElement[bool] = DeadLetter.status.in_(FORCIBLE)
     locked = session.execute(
         select(DeadLetter.id, DeadLetter.acquired, DeadLetter.retry_count, DeadLetter.marks)
-        .where(among(session, DeadLetter.id, ids), forcible)
+        .where(key_in(session, DeadLetter.id, ids), forcible)
         .order_by(DeadLetter.id)
         .with_for_update()
     ).all()

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from effaced.core.db import dbtime
-from effaced.core.db.sql import among, insert_rows
+from effaced.core.db.sql import insert_rows, key_in
 from effaced.model import DeliveryStatus, new_id
 from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message
@@ -54,7 +54,7 @@ def fan_out(session: Session, targets: Targets) -> int:
     )
     session.execute(
         update(Message)
-        .where(among(session, Message.id, [message.id for message in messages]))
+        .where(key_in(session, Message.id, [message.id for message in messages]))
         .values(fanned_out_at=now),
         execution_options={"synchronize_session": False},
     )

@@ -30,7 +30,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.core.db.dbtime import NOW, from_now, moment
-from effaced.core.db.pipeline import run
+from effaced.core.db.pipeline import run_statement
 from effaced.model import OutboxOperation, OutboxStatus
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.flow import unpaused
@@ -59,7 +59,7 @@ def claim(session: Session, resolver: str | Collection[str], *, limit: int, leas
     """Claim up to `limit` due entries of one resolver, or of any of several, oldest first."""
     values = {"whose": resolver, "most": limit, **from_now(session, until=lease)}
     if isinstance(resolver, str):
-        taken = run(session, _CLAIM, values).rows
+        taken = run_statement(session, _CLAIM, values).rows
     else:
         taken = [tuple(row) for row in session.execute(_CLAIM_ANY, values | {"whose": list(resolver)})]
     entries = [as_entry(row) for row in taken]
@@ -73,7 +73,7 @@ def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[
     If it was claimed with others before, nobody knows whose call killed the runner, so the attempt is
     given back. If it was alone, the crash is its own and counts.
     """
-    taken = run(session, _CLAIM_CRASHED, {"whose": resolver, **from_now(session, until=lease)}).rows
+    taken = run_statement(session, _CLAIM_CRASHED, {"whose": resolver, **from_now(session, until=lease)}).rows
     return [as_entry(row) for row in taken]
 
 
@@ -111,7 +111,7 @@ def claim_crashed_trial(
 def has_crashed(session: Session, resolver: str, operation: OutboxOperation | None = None) -> bool:
     """Whether a lease of this resolver has run out."""
     values = {"whose": resolver, "operation": operation, **from_now(session)}
-    return bool(run(session, _OVERDUE if operation is None else _OVERDUE_OF, values).rows)
+    return bool(run_statement(session, _OVERDUE if operation is None else _OVERDUE_OF, values).rows)
 
 
 def keep_returned(session: Session, entries: Collection[Entry], *, lease: timedelta) -> None:

@@ -13,8 +13,8 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from effaced.core.db import is_postgres
-from effaced.core.db.pipeline import run
-from effaced.core.db.sql import among_ids, as_ids, update_rows
+from effaced.core.db.pipeline import run_statement
+from effaced.core.db.sql import bind_ids, key_in_bound_ids, update_rows
 from effaced.model import OutboxOperation
 from effaced.outbox.tables import Operation, operations
 
@@ -45,7 +45,9 @@ def count_down(
     keys = list(dict.fromkeys([*done, *more]))
     if not keys:
         return Progress()
-    locked = run(session, _locking(is_postgres(session)), as_ids(session, {each for each, _ in keys})).rows
+    locked = run_statement(
+        session, _locking(is_postgres(session)), bind_ids(session, {each for each, _ in keys})
+    ).rows
     counters = {(request_id, operation): tuple(counts) for request_id, operation, *counts in locked}
     after = {key: (counters[key][0] - done[key], counters[key][1] + more[key]) for key in keys}
     rows: list[dict[str, Any]] = [
@@ -73,7 +75,7 @@ def _locking(postgres: bool) -> Select[*tuple[Any, ...]]:
     columns = operations.c.request_id, operations.c.operation, operations.c.remaining, operations.c.unverified
     return (
         select(*columns)
-        .where(among_ids(operations.c.request_id, postgres=postgres))
+        .where(key_in_bound_ids(operations.c.request_id, postgres=postgres))
         .order_by(operations.c.request_id, operations.c.operation)
         .with_for_update()
     )

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
 from effaced.core.db.sql import insert_rows
-from effaced.core.names import LONGEST_KIND, name_problem, refuse, resolver_name_problem
+from effaced.core.names import LONGEST_KIND, name_problem, raise_problem, resolver_name_problem
 from effaced.doorbell import ring_after_commit
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
 from effaced.outbox.entry import seal_corrections
@@ -47,8 +47,8 @@ class Call:
     history: History | None = None
 
     def __post_init__(self) -> None:
-        refuse(resolver_name_problem(self.resolver))
-        refuse(name_problem("A reference's kind", self.ref.kind, LONGEST_KIND))
+        raise_problem(resolver_name_problem(self.resolver))
+        raise_problem(name_problem("A reference's kind", self.ref.kind, LONGEST_KIND))
 
 
 def enqueue(

@@ -26,7 +26,7 @@ from effaced.audit.append import append_one
 from effaced.audit.events import ResolverPaused, ResolverResumed
 from effaced.audit.notes import NoteRef, noted
 from effaced.core.db import Json, dbtime, is_postgres
-from effaced.core.db.pipeline import run
+from effaced.core.db.pipeline import run_statement
 from effaced.doorbell import ring_after_commit
 from effaced.model import PolicyScope
 from effaced.notify import notices
@@ -145,7 +145,7 @@ def standing(session: Session, resolver: str) -> Standing:
     paused = False
     rates: dict[str, float | None] = {}
     values = {"resolver": resolver, **dbtime.from_now(session)}
-    for what, body in run(session, _STANDING, values).rows:
+    for what, body in run_statement(session, _STANDING, values).rows:
         if what == "pause":
             paused = True
         else:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Select, case, func, literal_column, select
 from sqlalchemy.orm import Session
 
 from effaced.core.db.days import Day, count_by_day
-from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode, encode
+from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, encode, page_of
 from effaced.model import Evidence, OutboxOperation, OutboxStatus, StepOutcome, Verification, evidence_of
 from effaced.outbox.tables import OutboxRow
 
@@ -129,9 +129,9 @@ def list_scheduled(
     """Parked entries, the nearest horizon first."""
     query = _scheduled(which, *_COLUMNS).order_by(OutboxRow.gate, OutboxRow.entry_id).limit(limit + 1)
     if after:
-        query = query.where(beyond([OutboxRow.gate, OutboxRow.entry_id], decode(after, datetime, UUID)))
+        query = query.where(after_key([OutboxRow.gate, OutboxRow.entry_id], decode(after, datetime, UUID)))
     lines = _lines(session, query)
-    return cut(lines, limit, [(_moment(line.gate), line.entry_id) for line in lines])
+    return page_of(lines, limit, [(_moment(line.gate), line.entry_id) for line in lines])
 
 
 def count_scheduled(session: Session, which: ParkedFilter) -> int:
@@ -208,7 +208,7 @@ def list_verifications(
         one = VerificationFilter(outcome, which.resolver)
         query = _verified(one, *_COLUMNS).order_by(OutboxRow.entry_id.desc()).limit(limit + 1 - len(lines))
         if last and outcome == begin:
-            query = query.where(beyond([OutboxRow.entry_id], tuple(last), descending=True))
+            query = query.where(after_key([OutboxRow.entry_id], tuple(last), descending=True))
         lines += _lines(session, query)
         if len(lines) > limit:
             break

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from effaced.core.db import dbtime
-from effaced.core.db.sql import among
+from effaced.core.db.sql import key_in
 from effaced.doorbell import ring_after_commit
 from effaced.model import OutboxOperation, OutboxStatus, StepOutcome
 from effaced.outbox.entry import Entry
@@ -18,7 +18,7 @@ from effaced.outbox.tables import outbox
 
 def waiting(session: Session, request_ids: Sequence[UUID]) -> ColumnElement[bool]:
     """Entries of these requests that wait for others. They are locked, by id, with the entry that ends."""
-    return among(session, outbox.c.request_id, set(request_ids)) & outbox.c.waits_for.is_not(None)
+    return key_in(session, outbox.c.request_id, set(request_ids)) & outbox.c.waits_for.is_not(None)
 
 
 def unblock(session: Session, ended: Sequence[Entry]) -> None:
@@ -53,7 +53,7 @@ def _with_calls_left(session: Session, steps: set[_Step]) -> set[_Step]:
     """Those with another call to make: a system may know the person by more than one reference."""
     rows = session.execute(
         select(outbox.c.request_id, outbox.c.operation, outbox.c.resolver).where(
-            among(session, outbox.c.request_id, {request_id for request_id, _, _ in steps}),
+            key_in(session, outbox.c.request_id, {request_id for request_id, _, _ in steps}),
             outbox.c.resolver.in_({resolver for _, _, resolver in steps}),
             outbox.c.status != OutboxStatus.SUCCEEDED,
             outbox.c.outcome.is_distinct_from(StepOutcome.SUPERSEDED),

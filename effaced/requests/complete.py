@@ -13,8 +13,8 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.core import clock
 from effaced.core.db import UtcDateTime, is_postgres
-from effaced.core.db.pipeline import Together
-from effaced.core.db.sql import among_ids, as_ids
+from effaced.core.db.pipeline import Pipeline
+from effaced.core.db.sql import bind_ids, key_in_bound_ids
 from effaced.model import OutboxOperation
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.write import announce
@@ -34,9 +34,9 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
     if not completed:
         return
     now = clock.now()
-    ids = as_ids(session, {request_id for request_id, _ in completed})
+    ids = bind_ids(session, {request_id for request_id, _ in completed})
     lock, close = _statements(is_postgres(session))
-    with Together(session) as batch:
+    with Pipeline(session) as batch:
         batch.run(lock, ids)
         closed = batch.run(close, ids | {"at": now})
         duplicates = batch.run(completing_statement(is_postgres(session)), ids | {"at": now})
@@ -60,7 +60,7 @@ def _unfinished(*, postgres: bool) -> Select[*tuple[Any, ...]]:
     The counters were locked by whoever counted them down, so they can't change under this.
     """
     return select(operations.c.request_id).where(
-        among_ids(operations.c.request_id, postgres=postgres),
+        key_in_bound_ids(operations.c.request_id, postgres=postgres),
         or_(operations.c.remaining > 0, operations.c.unverified > 0),
     )
 
@@ -69,7 +69,7 @@ def _unfinished(*, postgres: bool) -> Select[*tuple[Any, ...]]:
 def _statements(postgres: bool) -> tuple[Select[*tuple[Any, ...]], ReturningUpdate[*tuple[Any, ...]]]:
     """One that locks the requests in their order, and one that closes those that run."""
     table = cast(Table, Request.__table__)
-    mine, at = among_ids(table.c.id, postgres=postgres), bindparam("at", type_=UtcDateTime())
+    mine, at = key_in_bound_ids(table.c.id, postgres=postgres), bindparam("at", type_=UtcDateTime())
     return (
         select(table.c.id).where(mine).order_by(table.c.id).with_for_update(),
         transition_many(RequestEvent.COMPLETED)

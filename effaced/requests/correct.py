@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from effaced.audit.events import RequestSuperseded
 from effaced.core.crypto import Keyring
 from effaced.core.db import is_postgres
-from effaced.core.db.pipeline import Together
+from effaced.core.db.pipeline import Pipeline
 from effaced.core.errors import Problem, Refused
 from effaced.datamap.compile.batches import limited_to
 from effaced.datamap.model.data_map import DataMap
@@ -142,7 +142,7 @@ def lock_and_read_person(
     keys = keyring.fingerprints(plan.hashed(subject_id), purpose="subject")
     names = [each.hmac for each in keys]
     values = plan.key.values(subject_id)
-    with Together(session) as batch:
+    with Pipeline(session) as batch:
         if is_postgres(session):
             batch.run(LOCK_PERSON, lock_numbers(names))
         subject = batch.run(subject_query(plan), values) if values is not None else None

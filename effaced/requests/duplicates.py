@@ -21,7 +21,7 @@ from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import DuplicateCompleted, DuplicateReleased
 from effaced.core.crypto import Keyring
 from effaced.core.db import UtcDateTime
-from effaced.core.db.sql import among_ids
+from effaced.core.db.sql import key_in_bound_ids
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import dry_run
 from effaced.datamap.run.subject import Subject
@@ -123,12 +123,12 @@ def completing_statement(postgres: bool) -> ReturningUpdate[*tuple[Any, ...]]:
     at = bindparam("at", type_=UtcDateTime())
     # The ids once more, so that PostgreSQL keeps the plan: it would make it anew for each flush.
     completed = select(original.c.id).where(
-        among_ids(original.c.id, postgres=postgres), original.c.status == RequestStatus.COMPLETED
+        key_in_bound_ids(original.c.id, postgres=postgres), original.c.status == RequestStatus.COMPLETED
     )
     return (
         transition_many(RequestEvent.COMPLETED_WITH_ORIGINAL)
         .where(
-            among_ids(table.c.duplicate_of, postgres=postgres),
+            key_in_bound_ids(table.c.duplicate_of, postgres=postgres),
             table.c.closed_at.is_(None),
             table.c.duplicate_of.in_(completed),
         )

@@ -29,7 +29,7 @@ from effaced.audit.events import (
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database, dbtime
-from effaced.core.db.pipeline import Together
+from effaced.core.db.pipeline import Pipeline
 from effaced.core.errors import ConfigurationError, Conflict, Unavailable
 from effaced.core.log import get_logger
 from effaced.datamap.model.data_map import Retained
@@ -236,7 +236,7 @@ class Executor:
                 close_as_superseded(session, request, erasure)
                 return True
             done = self._rectify(session, plan, request, sealed, person)
-        with Together(session):
+        with Pipeline(session):
             append(
                 session,
                 [Record(each, request_id=request.id, subject=request.subject) for each in done.events],

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.core.db.days import Day, count_by_day
-from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
+from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, page_of
 from effaced.model import AttemptOutcome, CallRole, RequestKind, RequestStatus
 from effaced.outbox.tables import Operation
 from effaced.requests.blocks import Block as Block
@@ -106,9 +106,9 @@ def list_requests(
     order = [column.desc() if latest_first else column.asc() for column in key]
     query = _matching(which, now, Request).order_by(*order).limit(limit + 1)
     if after:
-        query = query.where(beyond(key, decode(after, datetime, UUID), descending=latest_first))
+        query = query.where(after_key(key, decode(after, datetime, UUID), descending=latest_first))
     found = list(session.scalars(query))
-    return cut(_lines(session, found, which.by_hand), limit, [(each.due_at, each.id) for each in found])
+    return page_of(_lines(session, found, which.by_hand), limit, [(each.due_at, each.id) for each in found])
 
 
 def count_requests(session: Session, which: RequestFilter, now: datetime) -> int:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from effaced.core.arguments import checked
 from effaced.core.errors import ConfigurationError, Problem, ResolverError
 from effaced.core.http_clients import require_time
-from effaced.core.names import name_problem, refuse, resolver_name_problem
+from effaced.core.names import name_problem, raise_problem, resolver_name_problem
 from effaced.core.strict import suggest
 from effaced.resolvers.protocols import (
     Limits,
@@ -53,9 +53,9 @@ class Registered:
     resumes: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        refuse(resolver_name_problem(self.name))
+        raise_problem(resolver_name_problem(self.name))
         if self.host is not None:
-            refuse(name_problem("A resolver's host", self.host))
+            raise_problem(name_problem("A resolver's host", self.host))
         object.__setattr__(self, "retention_only", isinstance(self.resolver, RetentionOnlyResolver))
         object.__setattr__(self, "verifies", isinstance(self.resolver, VerifyingResolver))
         object.__setattr__(self, "rectifies", isinstance(self.resolver, RectifyingResolver))

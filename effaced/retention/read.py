@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
-from effaced.core.paging import PAGE, Page, beyond, count_up_to, cut, decode
+from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, page_of
 from effaced.datamap.plan.retention import Ended, RetentionPlan
 from effaced.requests.retention import Assessment, RetentionState, assess
 from effaced.requests.tables import Request, Retention, RetentionEnding
@@ -46,10 +46,10 @@ def list_kept(
     """All that is kept, in the order of the erasures."""
     query = select(Retention, Request.ref).join(Request).where(Retention.closed_at.is_(None))
     if after:
-        query = query.where(beyond((Retention.id,), decode(after, UUID)))
+        query = query.where(after_key((Retention.id,), decode(after, UUID)))
     rows = session.execute(query.order_by(Retention.id).limit(limit + 1)).all()
     lines = [_line(plan, retention, ref) for retention, ref in rows]
-    return cut(lines, limit, [(each.id,) for each in lines])
+    return page_of(lines, limit, [(each.id,) for each in lines])
 
 
 def list_due(
@@ -70,7 +70,7 @@ def list_due(
     )
     order = (Retention.first_due, Retention.id)
     if after:
-        query = query.where(beyond(order, decode(after, date, UUID)))
+        query = query.where(after_key(order, decode(after, date, UUID)))
     if only is not None:
         query = query.where(Retention.request_id.in_(only))
     rows = session.execute(query.order_by(*order).limit(limit + 1)).all()
@@ -80,7 +80,7 @@ def list_due(
     ]
     # The one beyond the page is not looked at.
     lines += [_line(plan, each, ref) for each, ref, *_ in rows[limit:]]
-    return cut(lines, limit, [(each.first_due or plan.today, each.id) for each in lines])
+    return page_of(lines, limit, [(each.first_due or plan.today, each.id) for each in lines])
 
 
 def count_due(session: Session, today: date) -> int:

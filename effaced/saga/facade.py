@@ -20,7 +20,7 @@ from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
 from effaced.core.db.transactions import own_sessions, require_transaction
 from effaced.core.errors import ConfigurationError
-from effaced.core.names import name_problem, refuse
+from effaced.core.names import name_problem, raise_problem
 from effaced.model import Correction, CorrectionValue, OutboxOperation, OutboxStatus, SubjectRef, new_id
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import remaining
@@ -194,7 +194,7 @@ class Outbox:
 
         Refuses, before anything changes, without an audit sink and for a rectification among them.
         """
-        refuse(name_problem("Outbox.requeue: actor", actor, 80))
+        raise_problem(name_problem("Outbox.requeue: actor", actor, 80))
         if self.audit is None:
             raise ConfigurationError("Outbox: requeue needs an audit_sink to say who did it.")
         ids = [each.entry_id if isinstance(each, OutboxEntry) else each for each in entry_ids]

@@ -23,8 +23,8 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from effaced.audit.append import SYSTEM, Record, append
 from effaced.audit.events import ErasureCompleted, Event, VerificationCompleted, told
 from effaced.core.db import dbtime, is_postgres
-from effaced.core.db.pipeline import Together, run
-from effaced.core.db.sql import among_ids, as_ids, insert_rows
+from effaced.core.db.pipeline import Pipeline, run_statement
+from effaced.core.db.sql import bind_ids, insert_rows, key_in_bound_ids
 from effaced.deadletters.record import record_failures, record_recoveries
 from effaced.deadletters.rules import Failure
 from effaced.model import (
@@ -59,7 +59,7 @@ def settle(session: Session, decisions: Sequence[Decision], on_complete: OnCompl
         return []
     now = dbtime.now(session)
     records = [_record(decision, event) for decision in live for event in decision.events]
-    with Together(session):
+    with Pipeline(session):
         append(session, records)
         _write_attempts(session, live)
         _write_statuses(session, live, now)
@@ -122,12 +122,12 @@ def _completed(operation: OutboxOperation, unverified: int) -> Event:
 
 
 def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
-    ids = as_ids(session, [each.entry.entry_id for each in decisions])
+    ids = bind_ids(session, [each.entry.entry_id for each in decisions])
     if waited_for := [each.entry.request_id for each in decisions if each.entry.unblocks]:
         others = waiting(session, waited_for)
         locked = [tuple(row) for row in session.execute(_locking(is_postgres(session), others), ids)]
     else:
-        locked = run(session, _locking_these(is_postgres(session)), ids).rows
+        locked = run_statement(session, _locking_these(is_postgres(session)), ids).rows
     tokens = {entry_id: token for entry_id, token, status in locked if status == OutboxStatus.IN_FLIGHT}
     return [each for each in decisions if tokens.get(each.entry.entry_id) == each.entry.token]
 
@@ -138,7 +138,7 @@ def _locking(
     columns = (outbox.c.entry_id, outbox.c.token, outbox.c.status)
     # By primary key alone: with the status in the condition PostgreSQL may walk the index of everything
     # that was ever in flight since the last vacuum.
-    which = or_(among_ids(outbox.c.entry_id, postgres=postgres), *others)
+    which = or_(key_in_bound_ids(outbox.c.entry_id, postgres=postgres), *others)
     if postgres:
         return select(*columns).where(which).order_by(outbox.c.entry_id).with_for_update()
     # SQLite has one lock, for writers. Whoever embeds us may begin transactions without it, and what is
@@ -227,7 +227,7 @@ def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -
         statement = _writing(is_postgres(session), tuple(written), _cleared(entry_update))
         new = {f"new_{name}": value for name, value in written.items()}
         new |= _gates(session, entry_update, now)
-        run(session, statement, new | as_ids(session, ids))
+        run_statement(session, statement, new | bind_ids(session, ids))
 
 
 def _written(entry: EntryUpdate, now: datetime) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def _gates(session: Session, entry: EntryUpdate, now: datetime) -> dict[str, Any
 def _writing(postgres: bool, names: tuple[str, ...], cleared: tuple[str, ...]) -> Update:
     return (
         update(outbox)
-        .where(among_ids(outbox.c.entry_id, postgres=postgres))
+        .where(key_in_bound_ids(outbox.c.entry_id, postgres=postgres))
         .values(
             {name: bindparam(f"new_{name}", type_=outbox.c[name].type) for name in names}
             | {name: dbtime.moment(f"new_{name}") for name in _GATES}

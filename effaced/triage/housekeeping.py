@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from effaced.core.db import dbtime
-from effaced.core.db.sql import among
+from effaced.core.db.sql import key_in
 from effaced.deadletters.archive import archive_settled, expire
 from effaced.deadletters.replay import release_stale
 from effaced.deadletters.tables import Redrive, RedriveRow
@@ -39,6 +39,6 @@ def forget_old_redrives(session: Session, *, limit: int = 20) -> int:
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
-    session.execute(delete(RedriveRow).where(among(session, RedriveRow.redrive_id, ended)))
-    session.execute(delete(Redrive).where(among(session, Redrive.id, ended)))
+    session.execute(delete(RedriveRow).where(key_in(session, RedriveRow.redrive_id, ended)))
+    session.execute(delete(Redrive).where(key_in(session, Redrive.id, ended)))
     return len(ended)

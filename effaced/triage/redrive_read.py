@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from effaced.core.clock import text
 from effaced.core.errors import NotFound
-from effaced.core.paging import PAGE, Page, beyond, cut, decode
+from effaced.core.paging import PAGE, Page, after_key, decode, page_of
 from effaced.deadletters.tables import Redrive, RedriveRow
 from effaced.model import RedriveStatus
 from effaced.triage.retry import RedriveResult
@@ -62,9 +62,9 @@ def list_redrives(session: Session, *, after: str | None = None, limit: int = PA
     order = (Redrive.created_at, Redrive.id)
     query = select(*_COLUMNS).order_by(*(each.desc() for each in order)).limit(limit + 1)
     if after:
-        query = query.where(beyond(order, decode(after, datetime, UUID), descending=True))
+        query = query.where(after_key(order, decode(after, datetime, UUID), descending=True))
     found = [RedriveView(**row._asdict(), skipped={}) for row in session.execute(query)]
-    return cut(found, limit, [(each.created_at, each.id) for each in found])
+    return page_of(found, limit, [(each.created_at, each.id) for each in found])
 
 
 def redrive_results(
@@ -75,10 +75,10 @@ def redrive_results(
         RedriveRow.redrive_id == redrive_id, RedriveRow.requeued.is_not(None)
     )
     if after:
-        query = query.where(beyond((RedriveRow.position,), decode(after, int)))
+        query = query.where(after_key((RedriveRow.position,), decode(after, int)))
     rows = session.execute(query.order_by(RedriveRow.position).limit(limit + 1)).all()
     results = [RedriveResult(row.dead_letter_id, bool(row.requeued), row.why) for row in rows]
-    return cut(results, limit, [(row.position,) for row in rows])
+    return page_of(results, limit, [(row.position,) for row in rows])
 
 
 def plain_redrive(redrive: RedriveView) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from effaced.audit.notes import NoteRef, noted, write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
-from effaced.core.db.sql import among
+from effaced.core.db.sql import key_in
 from effaced.core.errors import Conflict, NotFound, Problem, Refused
 from effaced.deadletters.replay import Acquired, acquire_by_person, statuses
 from effaced.deadletters.rules import OPEN, PENDING, REQUIRES_REVIEW
@@ -154,7 +154,7 @@ def _hopeless(session: Session, ids: Sequence[UUID]) -> dict[UUID, str]:
         )
         .outerjoin(OutboxRow, OutboxRow.entry_id == DeadLetter.entry_id)
         .outerjoin(Request, Request.id == DeadLetter.request_id)
-        .where(among(session, DeadLetter.id, ids), DeadLetter.status.in_(OPEN))
+        .where(key_in(session, DeadLetter.id, ids), DeadLetter.status.in_(OPEN))
     )
     return {row.id: why for row in found if (why := _against(row)) is not None}
 

@@ -32,7 +32,7 @@ from effaced.api.bodies import (
 from effaced.console.redrives.view import _rows_seen
 from effaced.core.errors import ConfigurationError, Problem, Refused
 from effaced.core.http_clients import RETRY_AFTER_CAP, retry_after
-from effaced.core.log import GONE, redact
+from effaced.core.log import REDACTED, redact
 from effaced.core.paging import decode
 from effaced.core.strict import suggest
 from effaced.core.yaml.file import read_yaml
@@ -146,7 +146,7 @@ class TestTexts:
         line = f"{'a' * 100_000} <anna@people.example> {'b' * 100_000}"
         cleaned = redact(None, "info", {"event": line})["event"]
         assert "anna" not in cleaned
-        assert GONE in cleaned
+        assert REDACTED in cleaned
 
     @pytest.mark.parametrize("text", ["@", "@.", "a@b.", ".a"])
     def test_a_value_is_masked_in_one_pass(self, text: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from effaced.core.log import GONE, configure, exception_without_values, get_logger, redact
+from effaced.core.log import REDACTED, configure, exception_without_values, get_logger, redact
 
 
 @pytest.mark.parametrize(
     "key", ["password", "authorization", "email", "subject_id", "api_key", "X_Token", "value"]
 )
 def test_telling_keys_are_blanked(key: str) -> None:
-    assert redact(None, "info", {key: "anna"}) == {key: GONE}
+    assert redact(None, "info", {key: "anna"}) == {key: REDACTED}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_telling_keys_are_blanked(key: str) -> None:
 )
 def test_telling_shapes_are_blanked_anywhere(value: object) -> None:
     cleaned = str(redact(None, "info", {"event": value}))
-    assert GONE in cleaned
+    assert REDACTED in cleaned
     assert not any(word in cleaned for word in ("anna", "eff_abc", "secret", "a@b"))
 
 
@@ -47,7 +47,7 @@ def test_values_of_any_type_are_looked_at(value: object) -> None:
     "key", ["emails", "tokens", "secret_key", "phone_number", "subject", "email_address"]
 )
 def test_longer_and_plural_keys_are_blanked_too(key: str) -> None:
-    assert redact(None, "info", {key: "anna"}) == {key: GONE}
+    assert redact(None, "info", {key: "anna"}) == {key: REDACTED}
 
 
 def test_a_password_with_an_at_sign_is_blanked_whole() -> None:

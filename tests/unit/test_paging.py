@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from effaced.core.errors import Refused
-from effaced.core.paging import Key, cut, decode, encode
+from effaced.core.paging import Key, decode, encode, page_of
 
 moments = st.datetimes(timezones=st.just(UTC)).filter(lambda moment: 1 < moment.year < 9999)
 keys = st.one_of(
@@ -63,13 +63,13 @@ def test_a_token_of_another_list_is_refused(content: object) -> None:
 
 
 def test_a_page_that_is_not_the_last_names_the_next_one() -> None:
-    page = cut(["a", "b", "c"], 2, [(1,), (2,), (3,)])
+    page = page_of(["a", "b", "c"], 2, [(1,), (2,), (3,)])
     assert page.items == ("a", "b")
     assert decode(page.next or "", int) == (2,)
 
 
 def test_the_last_page_names_none() -> None:
-    assert cut(["a", "b"], 2, [(1,), (2,)]).next is None
+    assert page_of(["a", "b"], 2, [(1,), (2,)]).next is None
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Statements for the hot paths: the same text whatever the number of rows, so that it is prepared once.
+"""Batch statements for the hot paths. Their text does not depend on the number of rows: prepared once.
 
-On PostgreSQL many rows travel as one JSON value and many ids as one array literal. Both are put together
-by compiled code in one go; a bound value per cell costs more than everything the database does with it.
-What all rows have in common travels once: of a flush that is most of it.
+On PostgreSQL the rows are sent as one JSON value and ids as one array literal, both built by compiled code;
+a bound parameter per cell costs more than the statement itself. Values that all rows share are sent once: in
+a flush, that is most of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from effaced.core.db.columns import Base
 from effaced.core.db.engine import is_postgres
-from effaced.core.db.pipeline import run
+from effaced.core.db.pipeline import run_statement
 
 
 def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -49,7 +49,7 @@ def insert_rows(session: Session, into: type[Base], rows: Sequence[Mapping[str, 
         return
     table = cast(Table, into.__table__)
     if is_postgres(session):
-        run(session, _insert_from_json(table, tuple(rows[0])), _as_json(table, rows))
+        run_statement(session, _insert_from_json(table, tuple(rows[0])), _as_json(table, rows))
     else:
         session.connection().execute(insert(table), list(rows))
 
@@ -61,7 +61,7 @@ def insert_missing(session: Session, into: type[Base], rows: Sequence[Mapping[st
     session.connection().execute(insert_or_leave(table).on_conflict_do_nothing(), list(rows))
 
 
-def among(
+def key_in(
     session: Session, key: ColumnElement[Any] | InstrumentedAttribute[Any], ids: Collection[UUID]
 ) -> ColumnElement[bool]:
     """`key IN (ids)`, for few or many."""
@@ -70,14 +70,16 @@ def among(
     return key.in_(ids)
 
 
-def among_ids(key: ColumnElement[Any] | InstrumentedAttribute[Any], *, postgres: bool) -> ColumnElement[bool]:
-    """The same for a statement that is kept: it gets its ids from `as_ids` when it is run."""
+def key_in_bound_ids(
+    key: ColumnElement[Any] | InstrumentedAttribute[Any], *, postgres: bool
+) -> ColumnElement[bool]:
+    """`key_in` for a statement that is built once: `bind_ids` makes the values it is run with."""
     if postgres:
         return key == any_(sql_cast(bindparam("ids", type_=Text()), ARRAY(Uuid())))
     return key.in_(bindparam("ids", expanding=True))
 
 
-def as_ids(session: Session, ids: Collection[UUID]) -> dict[str, Any]:
+def bind_ids(session: Session, ids: Collection[UUID]) -> dict[str, Any]:
     return {"ids": _array(ids) if is_postgres(session) else list(ids)}
 
 
@@ -86,31 +88,31 @@ def _array(ids: Collection[UUID]) -> str:
 
 
 def update_rows(session: Session, what: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Give many rows, each named by its primary key, new values; all of them name the same columns.
+    """Update many rows by primary key; all of them name the same columns.
 
-    The caller has locked the rows: nothing is taken in any order here.
+    The caller must hold the locks: rows are updated in no particular order here.
     """
     table = cast(Table, what.__table__)
     if is_postgres(session):
-        run(session, _update_from_json(table, tuple(rows[0])), _as_json(table, rows))
+        run_statement(session, _update_from_json(table, tuple(rows[0])), _as_json(table, rows))
     else:
-        lot = [{f"new_{name}": value for name, value in row.items()} for row in rows]
-        session.connection().execute(_update_each(table, tuple(rows[0])), lot)
+        batch = [{f"new_{name}": value for name, value in row.items()} for row in rows]
+        session.connection().execute(_update_each(table, tuple(rows[0])), batch)
 
 
 @lru_cache(maxsize=64)
 def _insert_from_json(table: Table, columns: tuple[str, ...]) -> Insert:
-    return insert(table).from_select(columns, select(_lot(table, columns)), include_defaults=False)
+    return insert(table).from_select(columns, select(_rows_from_json(table, columns)), include_defaults=False)
 
 
 @lru_cache(maxsize=64)
 def _update_from_json(table: Table, columns: tuple[str, ...]) -> Update:
-    lot = _lot(table, columns)
+    batch = _rows_from_json(table, columns)
     keys = [each.name for each in table.primary_key]
     return (
         update(table)
-        .where(*(table.c[name] == lot.c[name] for name in keys))
-        .values({name: lot.c[name] for name in columns if name not in keys})
+        .where(*(table.c[name] == batch.c[name] for name in keys))
+        .values({name: batch.c[name] for name in columns if name not in keys})
     )
 
 
@@ -124,12 +126,12 @@ def _update_each(table: Table, columns: tuple[str, ...]) -> Update:
     )
 
 
-def _lot(table: Table, columns: tuple[str, ...]) -> TableValuedAlias:
-    """The rows of the JSON value `lot`, as rows of the table; what they don't name stands in `common`."""
+def _rows_from_json(table: Table, columns: tuple[str, ...]) -> TableValuedAlias:
+    """The JSON parameter `batch` as rows of the table; columns that its rows leave out come from `common`."""
     nothing: ColumnElement[Any] = literal_column(f"NULL::{table.name}")
     common = func.json_populate_record(nothing, sql_cast(bindparam("common", type_=Text()), JSON()))
-    rows = func.json_populate_recordset(common, sql_cast(bindparam("lot", type_=Text()), JSON()))
-    return rows.table_valued(*(table.c[name] for name in columns), name="lot")
+    rows = func.json_populate_recordset(common, sql_cast(bindparam("batch", type_=Text()), JSON()))
+    return rows.table_valued(*(table.c[name] for name in columns), name="batch")
 
 
 def _as_json(table: Table, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -143,15 +145,15 @@ def _as_json(table: Table, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
                 break
         else:
             common[name] = value
-    lot = [{name: row[name] for name in varying} for row in rows]
-    for name in _binary(table):
+    batch = [{name: row[name] for name in varying} for row in rows]
+    for name in _binary_columns(table):
         # JSON has no bytes: they go in the form PostgreSQL reads.
-        for row in [common] if name in common else lot if name in varying else ():
+        for row in [common] if name in common else batch if name in varying else ():
             if row[name] is not None:
                 row[name] = f"\\x{row[name].hex()}"
-    return {"common": to_json(common).decode(), "lot": to_json(lot).decode()}
+    return {"common": to_json(common).decode(), "batch": to_json(batch).decode()}
 
 
 @lru_cache(maxsize=64)
-def _binary(table: Table) -> tuple[str, ...]:
+def _binary_columns(table: Table) -> tuple[str, ...]:
     return tuple(each.name for each in table.columns if isinstance(each.type, LargeBinary))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from effaced.core.errors import Problem
-from effaced.core.gc_pause import keeping_everything
+from effaced.core.gc_pause import gc_paused
 from effaced.datamap.check.access import obstacle_problems, role_problems
 from effaced.datamap.check.check_constraints import asked_problems
 from effaced.datamap.check.columns import column_problems
@@ -47,7 +47,7 @@ def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
     return check(connection, schema, data_map).problems
 
 
-@keeping_everything()
+@gc_paused()
 def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Checked:
     views = [data_map.seen_by(each.name) for each in data_map.people]
     found = {

@@ -27,7 +27,7 @@ from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError, Problem, Refused
-from effaced.core.gc_pause import keeping_everything
+from effaced.core.gc_pause import gc_paused
 from effaced.datamap.check.data_map import check
 from effaced.datamap.compile.batches import early_steps, many_rows
 from effaced.datamap.compile.key import KeyColumns
@@ -165,7 +165,7 @@ def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:
     return Hashing.under(keyring)
 
 
-@keeping_everything()
+@gc_paused()
 def plan_for(
     schema: LiveSchema, data_map: DataMap, order: Order, hashing: Hashing | None = None
 ) -> ErasurePlan:

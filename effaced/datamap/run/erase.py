@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from sqlalchemy.orm import Session
 
 from effaced.core.db import error_code
-from effaced.core.db.pipeline import Together
+from effaced.core.db.pipeline import Pipeline
 from effaced.core.errors import Conflict
 from effaced.datamap.model.data_map import Action, Retained
 from effaced.datamap.plan.erasure import ErasurePlan
@@ -101,7 +101,7 @@ def erase_and_look(
     values = values_for(session, plan, subject_id)
     refused: Conflict | None = None
     try:
-        with (batch := Together(session)):
+        with (batch := Pipeline(session)):
             # What had to be looked up is held already.
             for name, lock in plan.locks.items() if not plan.captures else ():
                 batch.run(lock, values, name)

@@ -10,7 +10,7 @@ from sqlalchemy import Update, func, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from effaced.core.db.pipeline import Together
+from effaced.core.db.pipeline import Pipeline
 from effaced.core.errors import Conflict
 from effaced.datamap.compile.corrections import Change, changes_of
 from effaced.datamap.compile.step import overwrite
@@ -59,7 +59,7 @@ def rectify(
     changes = _by_table(plan, check_corrections(plan, corrections))
     refused: Conflict | None = None
     try:
-        with (batch := Together(session)):
+        with (batch := Pipeline(session)):
             done = [batch.run(_statement(plan, name, each), values, name) for name, each in changes]
             schema = plan.fingerprint.ask(batch) if plan.fingerprint else None
     except DBAPIError as error:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select, type_coerce, types
 from sqlalchemy.orm import Session
 
-from effaced.core.db.pipeline import Together
+from effaced.core.db.pipeline import Pipeline
 from effaced.datamap.compile.key import as_text
 from effaced.datamap.compile.ownership import as_parameter, captured_name
 from effaced.datamap.compile.parameters import HASH_INNER, HASH_LABEL, HASH_OUTER, scrub_name
@@ -23,7 +23,7 @@ def values_for(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str
     values = values_to_look(session, plan, subject_id)
     if not plan.captures:
         return values
-    with (batch := Together(session)):
+    with (batch := Pipeline(session)):
         for lock in plan.locks.values():
             batch.run(lock, values)
         found = {name: batch.run(query, values) for name, query in plan.captures.items()}

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.orm import Session
 
-from effaced.core.db.pipeline import Later, Together
+from effaced.core.db.pipeline import PendingResult, Pipeline
 from effaced.core.errors import Conflict
 from effaced.datamap.model.data_map import OWN_PREFIX, DataMap
 
@@ -106,11 +106,11 @@ class Fingerprint:
     values: Mapping[str, Any] = field(repr=False)
     rows: Sequence[tuple[Any, ...]] = field(repr=False)
 
-    def ask(self, batch: Together) -> Later:
+    def ask(self, batch: Pipeline) -> PendingResult:
         """Send the question after the batch's other statements; `require` has the answer."""
         return batch.run(self.query, self.values)
 
-    def require(self, answer: Later) -> None:
+    def require(self, answer: PendingResult) -> None:
         """SchemaChanged if the schema is another one."""
         if answer.rows != self.rows:
             raise SchemaChanged
@@ -132,6 +132,6 @@ def require_schema(session: Session, fingerprint: Fingerprint | None) -> None:
     """SchemaChanged if the transaction meets another schema. None, of a plan for no database, fits any."""
     if fingerprint is None:
         return
-    with Together(session) as batch:
+    with Pipeline(session) as batch:
         answer = fingerprint.ask(batch)
     fingerprint.require(answer)

@@ -16,7 +16,7 @@ from sqlalchemy import func, select, text
 
 from effaced.core import clock
 from effaced.core.db import Database, dbtime
-from effaced.core.db.pipeline import Together
+from effaced.core.db.pipeline import Pipeline
 from effaced.model import DeliveryStatus, NoticeType, OutboxStatus, Verification, new_id
 from effaced.notify.claim import claim as claim_delivery
 from effaced.notify.tables import Delivery, Message
@@ -91,7 +91,7 @@ class TestAMachineThatIsFiveMinutesAhead:
         assert told <= again <= self.database_now(shared)
 
     def test_knows_it_while_statements_travel_together(self, shared: House) -> None:
-        with shared.db.begin() as session, Together(session):
+        with shared.db.begin() as session, Pipeline(session):
             told = dbtime.now(session)
         assert abs(self.database_now(shared) - told) < timedelta(minutes=1)
 

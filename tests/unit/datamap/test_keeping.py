@@ -6,17 +6,17 @@ import gc
 
 import pytest
 
-from effaced.core.gc_pause import keeping_everything
+from effaced.core.gc_pause import gc_paused
 
 
 def test_nothing_is_collected_within_and_everything_afterwards() -> None:
-    with keeping_everything():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_what_raises_leaves_it_as_it_was() -> None:
-    @keeping_everything()
+    @gc_paused()
     def fails() -> None:
         raise ValueError
 
@@ -26,8 +26,8 @@ def test_what_raises_leaves_it_as_it_was() -> None:
 
 
 def test_one_within_another_ends_with_the_outer_one() -> None:
-    with keeping_everything():
-        with keeping_everything():
+    with gc_paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
@@ -41,7 +41,7 @@ def test_what_was_made_within_is_not_looked_at_as_soon_as_it_ends() -> None:
 
     gc.callbacks.append(note)
     try:
-        with keeping_everything():
+        with gc_paused():
             kept = [[number] for number in range(10 * gc.get_threshold()[0])]
         assert kept
     finally:
@@ -52,7 +52,7 @@ def test_what_was_made_within_is_not_looked_at_as_soon_as_it_ends() -> None:
 def test_what_the_application_has_frozen_stays_frozen() -> None:
     gc.freeze()
     try:
-        with keeping_everything():
+        with gc_paused():
             pass
         assert gc.get_freeze_count() > 0
     finally:
