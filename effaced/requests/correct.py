@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
-from uuid import UUID
 
-from sqlalchemy import Select, String, Uuid, bindparam, literal_column, or_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from effaced.audit.events import RequestSuperseded
-from effaced.core.crypto import Keyring
-from effaced.core.db import is_postgres
-from effaced.core.db.pipeline import Pipeline
 from effaced.core.errors import Problem, Refused
-from effaced.datamap.compile.batches import limited_to
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.rectify import check_corrections
-from effaced.datamap.run.subject import Subject, read_subject, subject_query
 from effaced.deadletters.rules import SUPERSEDED
 from effaced.model import Correction, RequestKind, SubjectKey
-from effaced.outbox.supersede import outstanding
-from effaced.outbox.tables import outbox
 from effaced.requests.close import close_unexecuted
-from effaced.requests.identity import recorded_query
-from effaced.requests.lock import LOCK_PERSON, lock_numbers
 from effaced.requests.status import RequestEvent
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
@@ -109,88 +96,6 @@ def _columns_of_ref(data_map: DataMap, kind: str) -> set[tuple[str, str]]:
     return {
         (data_map.subject, column) for rule in data_map.refs if rule.kind == kind for column in rule.columns
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """What is known of the person at the moment of execution."""
-
-    keys: Sequence[SubjectKey]
-    subject: Subject | None
-    has_corrections: bool
-    """Whether requests or calls of theirs that correct something may still be open."""
-    has_many_rows: bool = False
-    recorded: Sequence[Sequence[Any]] = ()
-    """What the request recorded of the person at intake: rows of `identity.recorded_query`."""
-    has_duplicates: bool = False
-
-
-def lock_and_read_person(
-    session: Session,
-    keyring: Keyring,
-    plan: ErasurePlan,
-    subject_id: str,
-    at_most: int | None = None,
-    request_id: UUID | None = None,
-) -> Person:
-    """Lock the person until the transaction ends, and read them, in one round trip.
-
-    So requests of one person are executed one after the other. With `request_id`, also what that request
-    recorded, and whether it has duplicates. `at_most` rows in a table are not many.
-    """
-    # Under every key of the ring: a rotation makes nobody a stranger.
-    keys = keyring.fingerprints(plan.hashed(subject_id), purpose="subject")
-    names = [each.hmac for each in keys]
-    values = plan.key.values(subject_id)
-    with Pipeline(session) as batch:
-        if is_postgres(session):
-            batch.run(LOCK_PERSON, lock_numbers(names))
-        subject = batch.run(subject_query(plan), values) if values is not None else None
-        many = None
-        if at_most is not None and values is not None and plan.many is not None:
-            many = batch.run(plan.many, values | limited_to(at_most + 1))
-        theirs = {f"hmac_{place}": name for place, name in enumerate(names)}
-        entries, requests = (batch.run(each, theirs) for each in _open_corrections(len(names)))
-        this = {"request_id": request_id}
-        recorded = batch.run(recorded_query, this) if request_id else None
-        duplicates = batch.run(_open_duplicates, this) if request_id else None
-    row = subject.rows[0] if subject and subject.rows else None
-    has_many_rows = many is not None and at_most is not None and max(many.rows[0]) > at_most
-    return Person(
-        keys,
-        read_subject(plan, row),
-        bool(entries.rows or requests.rows),
-        has_many_rows,
-        recorded.rows if recorded else (),
-        bool(duplicates and duplicates.rows),
-    )
-
-
-_open_duplicates: Select[*tuple[Any, ...]] = (
-    select(literal_column("1"))
-    .select_from(Request)
-    .where(Request.duplicate_of == bindparam("request_id", type_=Uuid()), Request.closed_at.is_(None))
-    .limit(1)
-)
-
-
-@cache
-def _open_corrections(keys: int) -> tuple[Select[*tuple[Any, ...]], Select[*tuple[Any, ...]]]:
-    names = [bindparam(f"hmac_{place}", type_=String()) for place in range(keys)]
-    return (
-        select(outbox.c.entry_id)
-        .where(outstanding(or_(*(outbox.c.subject_hmac == name for name in names))))
-        .limit(1),
-        select(literal_column("1"))
-        .select_from(Request)
-        .where(
-            or_(*(Request.subject_hmac == name for name in names)),
-            Request.kind == literal_column("'rectification'"),
-            Request.closed_at.is_(None),
-            Request.executed_at.is_(None),
-        )
-        .limit(1),
-    )
 
 
 def erased_since(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -14,92 +13,40 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SYSTEM, Record, append, append_one
-from effaced.audit.events import (
-    CellRetained,
-    Event,
-    LocalColumnCorrected,
-    LocalErasureExecuted,
-    LocalExecutionFailed,
-    LocalRectificationExecuted,
-    LocalTableErased,
-    LocalTableKept,
-    LocalVerified,
-    TextScrubbed,
-)
+from effaced.audit.events import LocalExecutionFailed
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database, dbtime
 from effaced.core.db.pipeline import Pipeline
-from effaced.core.errors import ConfigurationError, Conflict, Unavailable
+from effaced.core.errors import ConfigurationError, Unavailable
 from effaced.core.log import get_logger
-from effaced.datamap.model.data_map import Retained
 from effaced.datamap.plan.erasure import ErasurePlan
-from effaced.datamap.plan.retention import Kept, RetentionPlan, current_retention, plan_retention
-from effaced.datamap.run.erase import erase_and_look
-from effaced.datamap.run.rectify import rectify
-from effaced.datamap.run.subject import find_subject
+from effaced.datamap.plan.retention import RetentionPlan, current_retention, plan_retention
 from effaced.datamap.schema.fingerprint import SchemaChanged
 from effaced.deadletters.record import record_execution_recovery, record_failures, record_recoveries
 from effaced.deadletters.rules import SUBJECT_CHANGED, SUPERSEDED, Failure
-from effaced.model import (
-    DeadLetterDomain,
-    OutboxOperation,
-    RequestKind,
-    RequestStatus,
-    SubjectRef,
-)
-from effaced.outbox.enqueue import Call, enqueue
-from effaced.outbox.supersede import Superseded, supersede_corrections
-from effaced.requests.batches import erase_in_batches
+from effaced.model import DeadLetterDomain, OutboxOperation, RequestKind, RequestStatus
+from effaced.outbox.enqueue import enqueue
+from effaced.outbox.supersede import Superseded
 from effaced.requests.complete import complete_operations
-from effaced.requests.correct import (
-    Person,
-    certain_refs,
-    close_as_superseded,
-    corrections_for,
-    erased_since,
-    lock_and_read_person,
-    supersede_open_corrections,
-    superseded_fields,
-)
+from effaced.requests.correct import close_as_superseded, erased_since
 from effaced.requests.duplicates import Reached, release_unreached
-from effaced.requests.identity import (
-    SubjectChanged,
-    confirm_row,
-    is_as_corrected,
-    other_requests_of,
-    recorded_from,
-    require_same_person,
-)
+from effaced.requests.execution.batches import BatchedErasure
+from effaced.requests.execution.change import Execution, LocalChange
+from effaced.requests.execution.erase import StillReachable, erase_locally
+from effaced.requests.execution.person import lock_and_read_person
+from effaced.requests.execution.rectify import rectify_locally
+from effaced.requests.identity import SubjectChanged, recorded_from, require_same_person
 from effaced.requests.retention import record_retentions
 from effaced.requests.status import RequestEvent, check_transition, transition
-from effaced.requests.subject import SealedSubject, open_corrections, seal_subject, unseal_subject
+from effaced.requests.subject import seal_subject, unseal_subject
 from effaced.requests.tables import Request
-from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import EXECUTION
 from effaced.saga.settle import complete
 
 _log = get_logger(__name__)
 UTC = ZoneInfo("UTC")
-
-
-class StillReachable(Conflict):
-    """The statements succeeded and the data is still there, because of a trigger or a rule there."""
-
-    def __init__(self, tables: Iterable[str]) -> None:
-        self.tables = tuple(sorted(tables))
-        super().__init__(f"The database kept rows that it should have changed: {', '.join(self.tables)}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Executed:
-    """What was done in the company's database, and what is left to do in other systems."""
-
-    operation: OutboxOperation
-    events: tuple[Event, ...]
-    calls: list[Call]
-    overtaken: Superseded
-    kept: list[Kept] = field(default_factory=list)
 
 
 class Executor:
@@ -178,7 +125,8 @@ class Executor:
                 done = self.carry_out(session, request, at_most=self.batch_rows)
             if done or waited_for:
                 return done
-            return erase_in_batches(self, tried, stopping) and self._finish(tried)
+            batches = BatchedErasure(self._db, self.keyring, self.plan, tried, self.batch_rows)
+            return batches.run(stopping) and self._finish(tried)
         except Exception as error:
             # Everything is rolled back. Unless the failure is recorded, this request would be the next one
             # for ever, and those behind it would never be executed.
@@ -217,164 +165,81 @@ class Executor:
         round trips, however many systems and rows there are: see `effaced bench erase`.
         """
         check_transition(request, RequestEvent.EXECUTED, by=SYSTEM)
+        execution = self._begin(session, request, at_most)
+        if execution.person.has_many_rows:
+            return False
+        if request.kind is RequestKind.ERASURE:
+            change = erase_locally(session, self.keyring, self._registry, execution)
+        elif erasure := erased_since(session, execution.plan, execution.person.keys, request.received_at):
+            close_as_superseded(session, request, erasure)
+            return True
+        else:
+            change = rectify_locally(session, self.keyring, self._registry, execution)
+        self._record(session, execution, change)
+        _close_superseded(session, change.superseded)
+        if execution.person.has_duplicates:
+            called = frozenset(call.ref for call in change.calls)
+            kinds = frozenset(each.ref for each in self._registry)
+            reached = Reached(execution.person.subject, called, kinds)
+            release_unreached(session, self.keyring, execution.plan, request, reached)
+        if not change.calls:
+            finished = [(request.id, change.operation)]
+            complete(session, finished, {request.id: request.subject}, complete_operations)
+            session.refresh(request)
+        return True
+
+    def _begin(self, session: Session, request: Request, at_most: int | None) -> Execution:
+        """Lock and read the person. SubjectChanged if their row is somebody else's now."""
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer has its subject.")
         retention = self.retention.named(request.subject_type)
-        plan = retention.plan
-        erases = request.kind is RequestKind.ERASURE
-        counted = at_most if erases else None
-        person = lock_and_read_person(session, self.keyring, plan, sealed.subject_id, counted, request.id)
+        person = lock_and_read_person(
+            session,
+            self.keyring,
+            retention.plan,
+            sealed.subject_id,
+            request.id,
+            at_most=at_most if request.kind is RequestKind.ERASURE else None,
+        )
         recorded = recorded_from(request.id, person.recorded, sealed.refs)
-        require_same_person(session, self.keyring, plan, recorded, person.subject)
-        if person.has_many_rows:
-            return False
-        if erases:
-            done = self._erase(session, retention, request, sealed, person)
-        else:
-            if erasure := erased_since(session, plan, person.keys, request.received_at):
-                close_as_superseded(session, request, erasure)
-                return True
-            done = self._rectify(session, plan, request, sealed, person)
+        require_same_person(session, self.keyring, retention.plan, recorded, person.subject)
+        return Execution(request, sealed, person, retention)
+
+    def _record(self, session: Session, execution: Execution, change: LocalChange) -> None:
+        """Append the events, enqueue the calls and give the request its status, in one round trip."""
+        request, sealed = execution.request, execution.sealed
+        erased = change.operation is OutboxOperation.ERASE
+        called = None
+        if erased:  # with the references that are called, by which later requests are compared
+            refs = [call.ref for call in change.calls]
+            called = seal_subject(self.keyring, request.id, sealed.subject_id, sealed.refs, refs)
         with Pipeline(session):
             append(
                 session,
-                [Record(each, request_id=request.id, subject=request.subject) for each in done.events],
+                [Record(each, request_id=request.id, subject=request.subject) for each in change.events],
             )
             enqueue(
                 session,
                 self.keyring,
                 request.id,
                 request.subject,
-                done.calls,
-                operation=done.operation,
-                not_before=done.overtaken.not_before,
+                change.calls,
+                operation=change.operation,
+                not_before=change.superseded.not_before,
             )
-            _mark_running(session, request, self._seal_called(request, sealed, done))
-            if done.operation is OutboxOperation.ERASE:
-                hashed = plan.data_map.hash
+            _mark_running(session, request, called)
+            if erased:
                 record_retentions(
-                    session, self.keyring, request, sealed.subject_id, person.keys, done.kept, hashed
+                    session,
+                    self.keyring,
+                    request,
+                    sealed.subject_id,
+                    execution.person.keys,
+                    change.kept,
+                    execution.plan.data_map.hash,
                 )
             record_execution_recovery(session, request.id)
-        _close_overtaken(session, done.overtaken)
-        if person.has_duplicates:
-            called = frozenset(call.ref for call in done.calls)
-            reached = Reached(person.subject, called, frozenset(each.ref for each in self._registry))
-            release_unreached(session, self.keyring, plan, request, reached)
-        if not done.calls:
-            finished = [(request.id, done.operation)]
-            complete(session, finished, {request.id: request.subject}, complete_operations)
-            session.refresh(request)
-        return True
-
-    def _erase(
-        self,
-        session: Session,
-        retention: RetentionPlan,
-        request: Request,
-        sealed: SealedSubject,
-        person: Person,
-    ) -> _Executed:
-        plan, keeps = retention.plan, list(retention.keeps.values())
-        # Read before the erasure, since that takes the references away. The row may have changed or gone
-        # since the request came in, and a system may still know the person by the reference of that time.
-        current, former = person.subject.refs if person.subject else {}, sealed.refs
-        # A reference that a correction of ours has replaced may have been somebody else's. Systems that the
-        # correction has not reached are called by it all the same: see `overtaken`.
-        if person.subject and any(current.get(kind) != value for kind, value in former.items()):
-            corrected = is_as_corrected(session, self.keyring, request.id, person.subject)
-            former = {} if corrected else former
-        overtaken = Superseded()
-        if person.has_corrections:
-            supersede_open_corrections(session, person.keys, by=request)
-            overtaken = supersede_corrections(session, self.keyring, person.keys, by=request.id)
-        erased = erase_and_look(session, plan, sealed.subject_id, (each.look for each in keeps))
-        if erased.left:
-            raise StillReachable(erased.left)
-        kept = {each.table: each.kept(row) for each, row in zip(keeps, erased.answers, strict=True)}
-        before = request.worked_off or {}
-        calls = [
-            Call(each.name, ref, after=each.after)
-            for each in self._registry
-            # Also under what a system may still know them by, where a correction has not got through.
-            for ref in _references(overtaken.refs.get(each.name, ()), each.ref, former, current)
-        ]
-        called = {call.resolver for call in calls}
-        event = LocalErasureExecuted(
-            datamap_hash=plan.data_map.hash,
-            tables=tuple(
-                LocalTableErased(
-                    table=effect.table,
-                    action=effect.action,
-                    rows=effect.rows + before.get(effect.label, [0])[0],
-                )
-                for effect in erased.effects
-            ),
-            retained=tuple(
-                _retained(effect.table, cell, kept.get(effect.table))
-                for effect in erased.effects
-                for cell in effect.retained
-            ),
-            scrubbed=tuple(
-                TextScrubbed(table=effect.table, column=column, rows=rows)
-                for effect in erased.effects
-                for column, rows in effect.scrubbed.items()
-            ),
-            external_calls=len(calls),
-            without_reference=tuple(each.name for each in self._registry if each.name not in called),
-        )
-        verified = LocalVerified(tables=len(erased.effects), kept=_tables_kept(event.retained))
-        return _Executed(OutboxOperation.ERASE, (event, verified), calls, overtaken, list(kept.values()))
-
-    def _seal_called(self, request: Request, sealed: SealedSubject, done: _Executed) -> bytes | None:
-        """The person with the references that an erasure calls, by which later askings are compared."""
-        if done.operation is not OutboxOperation.ERASE:
-            return None
-        called = [call.ref for call in done.calls]
-        return seal_subject(self.keyring, request.id, sealed.subject_id, sealed.refs, called)
-
-    def _rectify(
-        self, session: Session, plan: ErasurePlan, request: Request, sealed: SealedSubject, person: Person
-    ) -> _Executed:
-        if person.subject is None:
-            raise Unavailable("The person is no longer in your database.")
-        data_map, refs = plan.data_map, person.subject.refs
-        corrections = open_corrections(self.keyring, request)
-        others = other_requests_of(session, self.keyring, plan, person.keys, person.subject)
-        effects = rectify(session, plan, sealed.subject_id, corrections)
-        # What was corrected may be what those requests know the person by; it is the same row.
-        if others and (corrected := find_subject(session, plan, sealed.subject_id)):
-            for other in others:
-                confirm_row(session, self.keyring, other, corrected, by=request.id)
-        overtaken = supersede_corrections(
-            session,
-            self.keyring,
-            person.keys,
-            by=request.id,
-            fields=superseded_fields(data_map, corrections),
-            known_as=certain_refs(data_map, self._registry, refs, corrections),
-        )
-        known, carried = [each for each in self._registry if each.ref in refs], overtaken.carried
-        calls = [
-            Call(each.name, ref, theirs, each.after)
-            for each in known
-            if (theirs := (*carried.get(each.name, ()), *corrections_for(data_map, each, corrections)))
-            for ref in _references_to_correct(overtaken, each, refs)
-        ]
-        called = {call.resolver for call in calls}
-        event = LocalRectificationExecuted(
-            datamap_hash=data_map.hash,
-            fields=tuple(each.column for each in corrections),
-            tables=tuple(
-                LocalColumnCorrected(table=each.table, columns=each.columns, rows=each.rows)
-                for each in effects
-            ),
-            external_calls=len(calls),
-            without_reference=tuple(each.name for each in self._registry if each not in known),
-            not_concerned=tuple(each.name for each in known if each.name not in called),
-        )
-        return _Executed(OutboxOperation.RECTIFY, (event,), calls, overtaken)
 
     def _failed(self, session: Session, request: Request, error: Exception) -> None:
         name = type(error).__name__
@@ -415,47 +280,9 @@ def _mark_running(session: Session, request: Request, subject_sealed: bytes | No
     transition(session, request, RequestEvent.EXECUTED, by=SYSTEM, **values)
 
 
-def _references(former: Iterable[SubjectRef], kind: str, *known: Mapping[str, str]) -> list[SubjectRef]:
-    """The former references and the known ones of that kind, each once."""
-    of_kind = [SubjectRef(kind, refs[kind]) for refs in known if kind in refs]
-    return list(dict.fromkeys([*former, *of_kind]))
-
-
-def _retained(table: str, cell: Retained, kept: Kept | None) -> CellRetained:
-    first = kept.by_rule.get(cell.until) if kept and cell.until else None
-    return CellRetained(
-        table=table,
-        column=cell.column,
-        basis=cell.basis,
-        until=cell.until,
-        first_due=first.isoformat() if first else None,
-        rows=kept.rows if kept else None,
-    )
-
-
-def _tables_kept(retained: Iterable[CellRetained]) -> tuple[LocalTableKept, ...]:
-    """The tables in which something is retained, each once; those where no row is left out."""
-    tables = {each.table: each.rows for each in retained if each.rows != 0}
-    return tuple(LocalTableKept(table=table, rows=rows) for table, rows in tables.items())
-
-
-def _references_to_correct(
-    overtaken: Superseded, each: Registered, refs: Mapping[str, str]
-) -> list[SubjectRef]:
-    """The references by which a system that has to correct something may know the person.
-
-    Where an older correction has not arrived, that is the reference from before it; where nobody can tell
-    whether it has, it is both. A system that can't correct is called once, and only says so.
-    """
-    former = overtaken.refs.get(each.name, [])
-    if former and not (each.rectifies and each.name in overtaken.tried):
-        return former[:1]
-    return _references(former, each.ref, refs)
-
-
-def _close_overtaken(session: Session, overtaken: Superseded) -> None:
-    complete_operations(session, overtaken.completed)
-    if overtaken.entries:
+def _close_superseded(session: Session, superseded: Superseded) -> None:
+    complete_operations(session, superseded.completed)
+    if superseded.entries:
         domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
-        ids = [each.entry_id for each in overtaken.entries]
+        ids = [each.entry_id for each in superseded.entries]
         record_recoveries(session, domains, ids, resolution=SUPERSEDED)

@@ -28,7 +28,7 @@ from effaced.datamap.plan.retention import TODAY, Ended, Keep, RetentionPlan
 from effaced.datamap.run.erase import refusal
 from effaced.datamap.run.values import values_to_look
 from effaced.datamap.schema.fingerprint import require_schema
-from effaced.requests.correct import lock_and_read_person
+from effaced.requests.lock import lock_person
 from effaced.requests.retention import close_retention, open_retentions_of, reassess, subject_of
 from effaced.requests.tables import Request, Retention, RetentionEnding
 
@@ -100,7 +100,8 @@ def end(
     subject_id = subject_of(keyring, retentions[0])
     values = {**values_to_look(session, plan.plan, subject_id), TODAY: plan.today}
     # Everybody else who erases this person waits here until the end.
-    lock_and_read_person(session, keyring, plan.plan, subject_id)
+    keys = keyring.fingerprints(plan.plan.hashed(subject_id), purpose="subject")
+    lock_person(session, [key.hmac for key in keys])
     retentions = _lock_open(session, retentions)
     if not retentions:
         return _finish(session, request_id)
