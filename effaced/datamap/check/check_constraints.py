@@ -25,6 +25,7 @@ from effaced.datamap.surrogates.shapes import PREFIX, RANDOM_TEXTS, UUID_PREFIX,
 Finding = tuple[int, str]
 _TEXT_JSON_SINCE = 16
 _UNKNOWN = object()
+_EMPTY = {"json": "{}", "array": "{}", "binary": b""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +158,18 @@ def _sample(column: LiveColumn, rule: ColumnRule, dialect: str) -> Any:
             low, _ = number_range(column.type) or (0, 0)
             return low
         case Surrogate.RANDOM_UUID:
-            text = f"{UUID_PREFIX}-0000-4000-a000-000000000000"
-            return text if column.length is None or column.length >= len(text) else text.replace("-", "")
+            return _sample_uuid(column)
         case Surrogate.EMPTY:
-            return "{}" if column.family in ("json", "array") else b"" if column.family == "binary" else ""
+            return _EMPTY.get(column.family or "", "")
         case Surrogate.KEYED_HASH:
             return f"hashed-k1-{'0' * 64}"
         case _:
             return _UNKNOWN
+
+
+def _sample_uuid(column: LiveColumn) -> str:
+    text = f"{UUID_PREFIX}-0000-4000-a000-000000000000"
+    return text if column.length is None or column.length >= len(text) else text.replace("-", "")
 
 
 def _literal(column: LiveColumn, value: Any, dialect: str) -> ColumnElement[Any]:

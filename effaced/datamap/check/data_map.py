@@ -22,7 +22,7 @@ from effaced.datamap.compile.order import Order, find_order
 from effaced.datamap.load.reader import closest, one_of
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.schema.read import read_schema
-from effaced.datamap.schema.tables import LiveSchema
+from effaced.datamap.schema.tables import LiveSchema, LiveTable
 
 Finding = tuple[int, str]
 _NO_TEXT = ("json", "binary", "array")
@@ -123,22 +123,41 @@ def _subject(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     live = schema.tables.get(data_map.subject)
     if live is None:
         return
-    named = [("subject.key", column, data_map.subject_line) for column in data_map.key]
-    named += [(f"identifiers.{rule.kind}", rule.column, rule.line) for rule in data_map.identifiers]
+    for name in data_map.key:
+        for message in _key_misfits(live, name):
+            yield data_map.subject_line, f"subject.key: {message}"
+    named = [(f"identifiers.{rule.kind}", rule.column, rule.line) for rule in data_map.identifiers]
     named += [(f"refs.{rule.kind}", column, rule.line) for rule in data_map.refs for column in rule.columns]
     for what, name, line in named:
-        column = live.columns.get(name)
-        if column is None:
-            yield line, f"{what}: {live.name} has no column '{name}'{closest(name, live.columns)}"
-        elif what == "subject.key" and column.family not in KEY_FAMILIES:
-            yield line, f"{what}: {live.name}.{name} must be {one_of(KEY_FAMILIES)}, not {column.family}"
-        elif what == "subject.key" and column.fractional:
-            yield line, f"{what}: {live.name}.{name} must be a whole number, but its type allows fractions"
-        elif column.family in _NO_TEXT:
-            yield line, f"{what}: {live.name}.{name} is {column.family} and can't be read as a text"
+        for message in _text_misfits(live, name):
+            yield line, f"{what}: {message}"
     if all(column in live.columns for column in data_map.key) and not live.determines(data_map.key):
         columns = ", ".join(data_map.key)
         yield (
             data_map.subject_line,
             f"subject.key: {live.name}({columns}) must be unique, or it may name several people",
         )
+
+
+def _key_misfits(live: LiveTable, name: str) -> Iterator[str]:
+    """Why a column can't be part of the subject's key."""
+    column = live.columns.get(name)
+    if column is None:
+        yield _no_column(live, name)
+    elif column.family not in KEY_FAMILIES:
+        yield f"{live.name}.{name} must be {one_of(KEY_FAMILIES)}, not {column.family}"
+    elif column.fractional:
+        yield f"{live.name}.{name} must be a whole number, but its type allows fractions"
+
+
+def _text_misfits(live: LiveTable, name: str) -> Iterator[str]:
+    """Why a column can't be an identifier or part of a reference, which are texts."""
+    column = live.columns.get(name)
+    if column is None:
+        yield _no_column(live, name)
+    elif column.family in _NO_TEXT:
+        yield f"{live.name}.{name} is {column.family} and can't be read as a text"
+
+
+def _no_column(live: LiveTable, name: str) -> str:
+    return f"{live.name} has no column '{name}'{closest(name, live.columns)}"

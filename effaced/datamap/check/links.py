@@ -196,23 +196,28 @@ def _merging(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Findin
 def _mentioned_by_own_rows(data_map: DataMap, table: TableRule, mention: Mention) -> Iterator[Finding]:
     """Rows that the erasure cuts off from the person are others' from then on, and may not mention them."""
     link = mention.link
-    other = data_map.tables.get(link.to)
-    known = all(each.to in data_map.tables for each in table.links)
-    if other is None or not known or not table.owned or not table.stays:
+    if not all(each.to in data_map.tables for each in (link, *table.links)):
+        return  # another check reports that
+    if not (table.owned and table.stays):
         return
-    lets_go = any(column in table.changed for column in link.columns) or any(
-        table.nulls(column) and None not in values for column, values in link.where
-    )
-    same = all(table.columns.get(column) == rule for column, rule in mention.columns.items())
-    lost = not is_direct(data_map, link) and any(other.loses(column) for column in link.targets)
     cut = next(cuts(data_map, table.name), None)
-    if cut and not (lets_go or same or lost):
+    if cut and not _stops_mentioning(data_map, table, mention):
         yield (
             link.line,
             f"{table.name}.mentions: the erasure changes {cut}, so the person's own rows of {table.name} will"
             f" lead to them no more, but still mention them; let {table.name}.{link.columns[0]} be delete in"
             " their columns, too",
         )
+
+
+def _stops_mentioning(data_map: DataMap, table: TableRule, mention: Mention) -> bool:
+    """Whether the person's own rows do not mention them any more after the erasure, or do so harmlessly."""
+    link, other = mention.link, data_map.tables[mention.link.to]
+    pointer_changes = any(column in table.changed for column in link.columns)
+    condition_fails = any(table.nulls(column) and None not in values for column, values in link.where)
+    rules_agree = all(table.columns.get(column) == rule for column, rule in mention.columns.items())
+    target_goes = not is_direct(data_map, link) and any(other.loses(column) for column in link.targets)
+    return pointer_changes or condition_fails or rules_agree or target_goes
 
 
 def _kept_under_deleted(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from effaced.datamap.compile.corrections import CORRECTABLE
 from effaced.datamap.model.data_map import DataMap, RectifyRule
-from effaced.datamap.schema.tables import LiveColumn, LiveSchema
+from effaced.datamap.schema.tables import ForeignKey, LiveColumn, LiveSchema
 
 
 def rectify_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[tuple[int, str]]:
@@ -28,15 +28,23 @@ def _misfits(
     if table == data_map.subject and column.name in data_map.key:
         yield "is part of the subject's key"
     for key in schema.foreign_keys:
-        if (key.table == table and column.name in key.columns) or (
-            key.to == table and column.name in [other for _, other in key.on]
-        ):
+        if (table, column.name) in _ends(key):
             yield f"is part of the foreign key {key}"
     # Rows are the person's because two cells are the same: they are corrected together or not at all.
-    for name, other in data_map.tables.items():
-        for link in other.links:
+    for pair in _linked_cells(data_map):
+        if (table, column.name) in pair and not pair <= set(rule.columns):
+            missing = ".".join(next(iter(pair - {(table, column.name)})))
+            yield f"is a link, so {missing} must be in the same category"
+
+
+def _ends(key: ForeignKey) -> set[tuple[str, str]]:
+    """The columns at both ends of a foreign key, each with its table."""
+    return {(key.table, own) for own, _ in key.on} | {(key.to, other) for _, other in key.on}
+
+
+def _linked_cells(data_map: DataMap) -> Iterator[set[tuple[str, str]]]:
+    """The pairs of columns, each with its table, by which rows are linked."""
+    for name, table in data_map.tables.items():
+        for link in table.links:
             for own, target in link.on:
-                pair = {(name, own), (link.to, target)}
-                if (table, column.name) in pair and not pair <= set(rule.columns):
-                    missing = ".".join(next(iter(pair - {(table, column.name)})))
-                    yield f"is a link, so {missing} must be in the same category"
+                yield {(name, own), (link.to, target)}

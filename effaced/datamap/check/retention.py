@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from effaced.datamap.check.columns import writing_problems
 from effaced.datamap.check.links import link_problems
 from effaced.datamap.check.pointers import pointer_problems
-from effaced.datamap.compile.order import find_order
+from effaced.datamap.compile.order import find_order, own_columns
 from effaced.datamap.compile.retention_groups import (
     WHEN_ENDED,
     after_retention,
@@ -31,7 +31,7 @@ def retention_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Findin
     for table in tables:
         yield from _unknown_ends(schema, table)
         yield from _cut_off(data_map, table)
-        yield from _hinges(data_map, table)
+        yield from _ends_too_early(data_map, table)
     if tables:
         yield from _afterwards(schema, data_map)
 
@@ -64,29 +64,33 @@ def _cut_off(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
             )
 
 
-def _hinges(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
-    """What other ends are counted from and rows are found by must not go before all of it does."""
-    after = after_retention(table)
-    if ends_at_once(table) and not after.stays:
+def _ends_too_early(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
+    """A cell must not go while cells are kept whose end is counted from it or whose rows are found by it."""
+    if ends_at_once(table) and not after_retention(table).stays:
         return
-    own = {rule.until.column for rule in ending(table).values() if rule.until and rule.until.column}
-    own |= {column for link in table.links for column in link.columns}
-    own |= {column for link in table.links for column, _ in link.where}
-    own |= set(data_map.key) if table.name == data_map.subject else set()
-    found_by = {
-        column
-        for child in data_map.tables.values()
-        for link in child.links
-        if link.to == table.name and child.stays
-        for column in link.targets
-    }
+    needed = _columns_to_find_linked_rows(data_map, table.name)
+    if not ends_at_once(table):
+        needed |= _columns_to_find_and_end_row(data_map, table)
     for name, rule in ending(table).items():
-        if (name in own and not ends_at_once(table)) or name in found_by:
+        if name in needed:
             yield (
                 rule.line,
                 f"{table.name}.{name}: its retention may end while other cells are kept that are found or"
                 " counted by it; give the whole row one 'until', or declare the column not_personal",
             )
+
+
+def _columns_to_find_linked_rows(data_map: DataMap, name: str) -> set[str]:
+    """The columns of the table that rows which stay in other tables are linked to."""
+    staying = [table for table in data_map.tables.values() if table.stays]
+    links = (link for table in staying for link in table.links if link.to == name)
+    return {column for link in links for column in link.targets}
+
+
+def _columns_to_find_and_end_row(data_map: DataMap, table: TableRule) -> set[str]:
+    """The columns that tell whose a row is, and those that its retentions are counted from."""
+    counted = {rule.until.column for rule in ending(table).values() if rule.until and rule.until.column}
+    return counted | own_columns(data_map, table.name)
 
 
 def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:

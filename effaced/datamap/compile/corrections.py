@@ -133,14 +133,24 @@ def _number(column: LiveColumn, value: CorrectionValue, dialect: str) -> Any:
         raise Unfit("must be a number") from None
     if not number.is_finite():
         raise Unfit("must be a number")
-    if isinstance(column.type, types.Integer):
-        bits = 63 if dialect == "sqlite" else _bits(column)
-        if number != number.to_integral_value() or not -(2**bits) <= number < 2**bits:
-            raise Unfit(f"must be a whole number of at most {bits + 1} bits")
-        return int(number)
+    match column.type:
+        case types.Integer():
+            return _whole_number(column, number, dialect)
+        case types.Float():
+            return float(number) if isfinite(float(number)) else _no("must be a number")
+        case _:
+            return _decimal(column, number)
+
+
+def _whole_number(column: LiveColumn, number: Decimal, dialect: str) -> int:
+    bits = 63 if dialect == "sqlite" else _bits(column)
+    if number != number.to_integral_value() or not -(2**bits) <= number < 2**bits:
+        raise Unfit(f"must be a whole number of at most {bits + 1} bits")
+    return int(number)
+
+
+def _decimal(column: LiveColumn, number: Decimal) -> Decimal:
     precision, scale = getattr(column.type, "precision", None), getattr(column.type, "scale", None)
-    if isinstance(column.type, types.Float):
-        return float(number) if isfinite(float(number)) else _no("must be a number")
     if precision is not None and scale is not None:
         too_large = number != 0 and number.adjusted() >= precision - scale
         if too_large or _places(number) > scale:

@@ -89,9 +89,19 @@ class Belonging:
         links = self.data_map.tables[table].links  # none where the table only mentions people
         within = [link for link in links if link.to == table]
         others = [link for link in links if link.to != table and link.to not in but_through]
-        if not within:
-            return self._linked_any(rows, table, others, but_through)
-        # Rows below the person's rows of the same table, as deep as it goes.
+        if within:
+            return self._below_own_rows(rows, table, within, others, but_through)
+        return self._linked_any(rows, table, others, but_through)
+
+    def _below_own_rows(
+        self,
+        rows: FromClause,
+        table: str,
+        within: Sequence[Link],
+        others: Sequence[Link],
+        but_through: frozenset[str],
+    ) -> ColumnElement[bool]:
+        """Rows linked to the person by other tables, and all rows below them by links within their own."""
         targets = within[0].targets
         root = self._alias(table, targets)
         tree = (

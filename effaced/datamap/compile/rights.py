@@ -79,14 +79,34 @@ def read(schema: LiveSchema, data_map: DataMap, table: TableRule) -> set[str]:
     # What a retention is counted from need not be personal itself.
     columns |= {rule.until.column for rule in table.columns.values() if rule.until and rule.until.column}
     columns |= {*own_columns(data_map, table.name), *schema.tables[table.name].primary}
-    for each in data_map.people:
-        if each.table == table.name:
-            columns |= {*each.key, *(rule.column for rule in each.identifiers)}
-            columns |= {column for rule in each.refs for column in rule.columns}
-    for other in data_map.tables.values():
-        links = (*other.links, *(mention.link for mention in other.mentions))
-        columns |= {name for link in links if link.to == table.name for name in link.targets}
+    columns |= _columns_that_name_people(data_map, table.name) | _columns_linked_to(data_map, table.name)
     return columns | pointing(schema, data_map, table.name)
+
+
+def _columns_that_name_people(data_map: DataMap, table: str) -> set[str]:
+    """A subject table's key, identifiers and references; none for other tables."""
+    people = [each for each in data_map.people if each.table == table]
+    return {
+        column
+        for each in people
+        for columns in (
+            each.key,
+            [rule.column for rule in each.identifiers],
+            *(rule.columns for rule in each.refs),
+        )
+        for column in columns
+    }
+
+
+def _columns_linked_to(data_map: DataMap, table: str) -> set[str]:
+    """What links and mentions of any table compare their own columns with."""
+    return {
+        column
+        for other in data_map.tables.values()
+        for link in (*other.links, *(mention.link for mention in other.mentions))
+        if link.to == table
+        for column in link.targets
+    }
 
 
 def pointing(schema: LiveSchema, data_map: DataMap, table: str) -> set[str]:

@@ -35,6 +35,11 @@ class Step:
     told: bool = True
 
     @property
+    def statement(self) -> Delete | Update | Select[int]:
+        """What is run: the change, or, where nothing changes, the count of the rows it is about."""
+        return self.affected if self.change is None else self.change
+
+    @property
     def label(self) -> str:
         return f"{self.name} ({self.action})" if self.action is Action.DETACHED else self.name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -121,6 +121,15 @@ class TableRule:
             Retained(name, rule.basis or "", str(rule.until) if rule.until else None)
             for name, rule in sorted(self.columns.items())
             if self.owned and rule.strategy is Strategy.RETAIN
+        )
+
+    def leading_to(self, tables: Collection[str]) -> TableRule:
+        """The rule with only the links and mentions that lead to these tables."""
+        return replace(
+            self,
+            links=tuple(link for link in self.links if link.to in tables),
+            mentions=tuple(mention for mention in self.mentions if mention.link.to in tables),
+            owned=self.name in tables,
         )
 
     def loses(self, column: str) -> bool:
@@ -259,18 +268,16 @@ class DataMap:
             return self
         rule = next(each for each in self.people if each.name == name)
         own = self._leading_to(rule.table)
-        tables = {}
-        for table, each in self.tables.items():
-            links = tuple(link for link in each.links if link.to in own) if table != rule.table else ()
-            mentions = tuple(mention for mention in each.mentions if mention.link.to in own)
-            if table in own or mentions:
-                tables[table] = replace(each, links=links, mentions=mentions, owned=table in own)
+        tables = {table: each.leading_to(own) for table, each in self.tables.items()}
+        if rule.table in tables:
+            tables[rule.table] = replace(tables[rule.table], links=())
         rectify = {
             category: replace(each, columns=columns)
             for category, each in self.rectify.items()
             if (columns := tuple(pair for pair in each.columns if pair[0] in own))
         }
-        return replace(self, people=(rule,), tables=tables, rectify=rectify, whole=self)
+        concerned = {table: each for table, each in tables.items() if each.owned or each.mentions}
+        return replace(self, people=(rule,), tables=concerned, rectify=rectify, whole=self)
 
     @cached_property
     def own(self) -> frozenset[str]:

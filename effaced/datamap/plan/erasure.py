@@ -36,7 +36,7 @@ from effaced.datamap.compile.order import Order, Unit
 from effaced.datamap.compile.ownership import Belonging
 from effaced.datamap.compile.step import Step, overwrite
 from effaced.datamap.load.reader import one_of
-from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Strategy
+from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Strategy, TableRule
 from effaced.datamap.schema.fingerprint import (
     Fingerprint,
     SchemaChanged,
@@ -200,52 +200,58 @@ def plan_for(
 
 def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
     """`now` tells whose rows they are before anything is changed, `later` when the step's turn has come."""
-    rule = now.data_map.tables[unit.table]
+    rule, dialect = now.data_map.tables[unit.table], now.schema.dialect
     table = now.schema.table(unit.table)
+    action, cells = _effect(unit, rule)
+    rules = [(table.c[name], each) for name, each in cells.items()]
+    personal = [still_personal(cell, each, dialect) for cell, each in rules]
+    written: dict[ColumnClause[Any], ColumnElement[Any]] = {
+        cell: surrogate(cell, each, dialect, is_personal)
+        for (cell, each), is_personal in zip(rules, personal, strict=True)
+    }
+    written |= {table.c[name]: null() for name in unit.let_go}
+    any_personal = [or_(*personal)] if personal else []
     owned = _rows(unit, now)
-    found = _rows(unit, later) if later is not now else owned
-    action: Action = rule.action
-    cells: Mapping[str, ColumnRule] = rule.changed if rule.stays else {}
-    if unit.mention >= 0:
-        action, cells = Action.DETACHED, rule.mentions[unit.mention].columns
-    seen = owned
-    scrubbed: dict[str, Select[int]] = {}
-    written: dict[ColumnClause[Any], ColumnElement[Any]] = {}
-    if cells:
-        dialect = now.schema.dialect
-        rules = [(table.c[name], each) for name, each in cells.items()]
-        each_personal = [still_personal(cell, each, dialect) for cell, each in rules]
-        personal = or_(*each_personal)
-        seen = and_(owned, personal)
-        found = and_(found, personal) if later is not now else seen
-        written = {
-            cell: surrogate(cell, each, dialect, is_personal)
-            for (cell, each), is_personal in zip(rules, each_personal, strict=True)
-        }
-        scrubbed = {
-            cell.name: _count(table, and_(owned, still_personal(cell, each, dialect)))
-            for cell, told in rules
-            if (each := _scrubbing(told)) is not None
-        }
-    if unit.let_go:
-        action, written = Action.DETACHED, {table.c[name]: null() for name in unit.let_go}
-    change: Delete | Update | None = overwrite(table).where(found).values(written) if written else None
-    if action is Action.DELETED:
-        change = delete(table).where(found)
-    affected = _count(table, seen)
+    where = and_(owned, *any_personal)
+    found = where if later is now else and_(_rows(unit, later), *any_personal)
+    affected = _count(table, where)
     return Step(
         unit.table,
         action,
         rule.retained if unit.is_main else (),
         affected=affected,
-        left=affected if found is seen else _count(table, found),
-        change=change,
+        left=affected if later is now else _count(table, found),
+        change=_change(table, action, found, written),
         owned=owned,
-        where=seen,
+        where=where,
         written=written,
-        scrubbed=scrubbed,
+        scrubbed={
+            cell.name: _count(table, and_(owned, still_personal(cell, scrubbing, dialect)))
+            for cell, each in rules
+            if (scrubbing := _scrubbing(each)) is not None
+        },
         told=not unit.let_go,
     )
+
+
+def _effect(unit: Unit, rule: TableRule) -> tuple[Action, Mapping[str, ColumnRule]]:
+    """What the statement does with its rows, and what it writes into their cells."""
+    if unit.let_go:
+        return Action.DETACHED, {}
+    if unit.mention >= 0:
+        return Action.DETACHED, rule.mentions[unit.mention].columns
+    return rule.action, rule.changed if rule.stays else {}
+
+
+def _change(
+    table: TableClause,
+    action: Action,
+    rows: ColumnElement[bool],
+    written: Mapping[ColumnClause[Any], ColumnElement[Any]],
+) -> Delete | Update | None:
+    if action is Action.DELETED:
+        return delete(table).where(rows)
+    return overwrite(table).where(rows).values(dict(written)) if written else None
 
 
 def _rows(unit: Unit, belonging: Belonging) -> ColumnElement[bool]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from effaced.core.db import error_code
-from effaced.core.db.pipeline import Pipeline
+from effaced.core.db.pipeline import PendingResult, Pipeline
 from effaced.core.errors import Conflict
+from effaced.datamap.compile.step import Step
 from effaced.datamap.model.data_map import Action, Retained
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.values import values_for, values_to_look
@@ -99,37 +100,70 @@ def erase_and_look(
 ) -> Erased:
     """The same, and a look at what is left; `asking` are queries of one row about the person afterwards."""
     values = values_for(session, plan, subject_id)
+
+    def send(batch: Pipeline) -> _Sent:
+        # Where rows had to be looked up beforehand, `values_for` has locked these already.
+        for name, lock in plan.locks.items() if not plan.captures else ():
+            batch.run(lock, values, name)
+        return _Sent(
+            # Before the first change: what is found in texts is told as it was.
+            found=batch.run(plan.found, values) if plan.found is not None else None,
+            done=[(step, batch.run(step.statement, values, step.name)) for step in plan.steps],
+            left=batch.run(plan.left, values),
+            answers=[batch.run(each, values) for each in asking],
+        )
+
+    sent = send_by_plan(session, plan, "erase", send)
+    left = zip(plan.told, sent.left.rows[0], strict=True)
+    return Erased(
+        _effects(plan, sent.changed(), sent.found.rows[0] if sent.found else ()),
+        {step.name: rows for step, rows in left if rows and step.action is not Action.RETAINED},
+        [each.rows[0] for each in sent.answers],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """The results of an erasure's statements, once they are there."""
+
+    found: PendingResult | None
+    done: list[tuple[Step, PendingResult]]
+    left: PendingResult
+    answers: list[PendingResult]
+
+    def changed(self) -> list[int]:
+        """How many rows each step that is told has changed, or would have to."""
+        return [
+            result.rows[0][0] if step.change is None else result.count
+            for step, result in self.done
+            if step.told
+        ]
+
+
+T = TypeVar("T")
+
+
+def send_by_plan(session: Session, plan: ErasurePlan, verb: str, send: Callable[[Pipeline], T]) -> T:
+    """Send statements in one batch, and see that the schema is still the one that the plan was made for.
+
+    DatabaseRefusal if a rule of the database forbids one of them.
+    """
     refused: Conflict | None = None
     try:
         with (batch := Pipeline(session)):
-            # What had to be looked up is held already.
-            for name, lock in plan.locks.items() if not plan.captures else ():
-                batch.run(lock, values, name)
-            # Before the first change: what is found in texts is told as it was.
-            found = batch.run(plan.found, values) if plan.found is not None else None
-            done = [
-                (step, batch.run(step.affected if step.change is None else step.change, values, step.name))
-                for step in plan.steps
-            ]
-            counted = batch.run(plan.left, values)
-            asked = [batch.run(each, values) for each in asking]
+            sent = send(batch)
             # Last: from here on every table of the plan is locked against a change of its columns.
             schema = plan.fingerprint.ask(batch) if plan.fingerprint else None
     except DBAPIError as error:
-        refused = refusal("erase", batch.failed, error)
+        refused = refusal(verb, batch.failed, error)
         if refused is None:
             raise
+    # Not raised above, where it would carry the database's error, which quotes rows, as its context.
     if refused is not None:
         raise refused
     if plan.fingerprint and schema:
         plan.fingerprint.require(schema)
-    changed = [each.rows[0][0] if step.change is None else each.count for step, each in done if step.told]
-    left = zip(plan.told, counted.rows[0], strict=True)
-    return Erased(
-        _effects(plan, changed, found.rows[0] if found else ()),
-        {step.name: rows for step, rows in left if rows and step.action is not Action.RETAINED},
-        [each.rows[0] for each in asked],
-    )
+    return sent
 
 
 def count_reachable(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, int]:

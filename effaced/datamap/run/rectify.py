@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Update, func, or_, select
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from effaced.core.db.pipeline import Pipeline
-from effaced.core.errors import Conflict
 from effaced.datamap.compile.corrections import Change, changes_of
 from effaced.datamap.compile.step import overwrite
 from effaced.datamap.plan.erasure import ErasurePlan
-from effaced.datamap.run.erase import refusal
+from effaced.datamap.run.erase import send_by_plan
 from effaced.model import Correction
 
 
@@ -57,19 +54,12 @@ def rectify(
     """
     values = plan.key.require(subject_id)
     changes = _by_table(plan, check_corrections(plan, corrections))
-    refused: Conflict | None = None
-    try:
-        with (batch := Pipeline(session)):
-            done = [batch.run(_statement(plan, name, each), values, name) for name, each in changes]
-            schema = plan.fingerprint.ask(batch) if plan.fingerprint else None
-    except DBAPIError as error:
-        refused = refusal("correct", batch.failed, error)
-        if refused is None:
-            raise
-    if refused is not None:
-        raise refused
-    if plan.fingerprint and schema:
-        plan.fingerprint.require(schema)
+    done = send_by_plan(
+        session,
+        plan,
+        "correct",
+        lambda batch: [batch.run(_statement(plan, name, each), values, name) for name, each in changes],
+    )
     return [
         ColumnEffect(name, tuple(change.column for change in each), later.count)
         for (name, each), later in zip(changes, done, strict=True)

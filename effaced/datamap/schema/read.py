@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
@@ -17,6 +17,7 @@ from effaced.datamap.model.data_map import OWN_PREFIX
 from effaced.datamap.schema import catalog
 from effaced.datamap.schema import partitions as catalog_partitions
 from effaced.datamap.schema import uniques as catalog_uniques
+from effaced.datamap.schema.catalog import Collations
 from effaced.datamap.schema.partitions import Parts
 from effaced.datamap.schema.tables import (
     Check,
@@ -27,6 +28,7 @@ from effaced.datamap.schema.tables import (
     LiveTable,
     Unique,
 )
+from effaced.datamap.schema.uniques import Loose
 
 # The kinds of PostgreSQL index that find rows by an equal value.
 _FINDING = ("btree", "hash")
@@ -41,16 +43,12 @@ def read_schema(connection: Connection, schemas: Sequence[str] = ()) -> LiveSche
 
 
 def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) -> LiveSchema:
-    sqlite = connection.dialect.name == "sqlite"
-    in_sight = [] if sqlite else catalog.search_path(connection)
     tables: dict[str, LiveTable] = {}
-    for schema in (None, *(each for each in schemas if not sqlite and each not in in_sight)):
-        # effaced's own are many, and not to be asked about one by one. Nothing at all would mean everything.
-        found = inspector.get_table_names(schema)
-        names = [name for name in found if not name.startswith(OWN_PREFIX)] or [""]
-        tables |= _tables(connection, inspector, names, schema)
-    found_keys = _sqlite_keys(connection, tables) if sqlite else _postgres_keys(connection)
-    pointing = [key for key in found_keys if key.to in tables]
+    for schema in (None, *_out_of_sight(connection, schemas)):
+        tables |= _tables(connection, inspector, _names(inspector, schema), schema)
+    sqlite = connection.dialect.name == "sqlite"
+    keys = _sqlite_keys(connection, tables) if sqlite else _postgres_keys(connection)
+    pointing = [key for key in keys if key.to in tables]
     return LiveSchema(
         connection.dialect.name,
         tables,
@@ -60,66 +58,151 @@ def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) 
     )
 
 
+def _out_of_sight(connection: Connection, schemas: Sequence[str]) -> list[str]:
+    """Those of the schemas whose tables need a prefix; SQLite has none."""
+    if connection.dialect.name == "sqlite":
+        return []
+    in_sight = catalog.search_path(connection)
+    return [schema for schema in schemas if schema not in in_sight]
+
+
+def _names(inspector: Inspector, schema: str | None) -> list[str]:
+    """The tables to ask SQLAlchemy about. effaced's own are many, and not to be asked about one by one."""
+    names = [name for name in inspector.get_table_names(schema) if not name.startswith(OWN_PREFIX)]
+    return names or [""]  # an empty list would mean every table
+
+
 def full_name(table: str, schema: str | None) -> str:
     """As the map calls it."""
     return f"{schema}.{table}" if schema else table
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What SQLAlchemy does not tell about tables, by the names that the map has for them."""
+
+    collations: Collations
+    loose: Loose
+    unique_expressions: Iterable[tuple[str, str]]
+    """A table, and the SQL of what may not repeat in it."""
+    partitions: Collection[str] = ()
+    of_partitions: Mapping[str, Parts] = field(default_factory=dict)
+    """What the partitions of a table ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reflected:
+    """What SQLAlchemy tells about one table."""
+
+    name: str
+    schema: str | None
+    columns: Sequence[Mapping[str, Any]]
+    primary: tuple[str, ...]
+    constraints: Sequence[Mapping[str, Any]]
+    """Of the kind UNIQUE."""
+    indexes: Sequence[Mapping[str, Any]]
+    checks: Sequence[Mapping[str, Any]]
+
+
 def _tables(
     connection: Connection, inspector: Inspector, names: list[str], schema: str | None
 ) -> dict[str, LiveTable]:
+    reflected = _reflect(inspector, names, schema)
+    facts = _sqlite_facts(connection, reflected) if inspector.dialect.name == "sqlite" else _facts(connection)
+    types: dict[Any, Any] = {}
+    whole = (each for each in reflected if each.name not in facts.partitions)
+    return {each.name: _table(each, facts, types) for each in whole}
+
+
+def _reflect(inspector: Inspector, names: list[str], schema: str | None) -> list[_Reflected]:
     columns = inspector.get_multi_columns(schema=schema, filter_names=names)
     keys = inspector.get_multi_pk_constraint(schema=schema, filter_names=names)
     constraints = inspector.get_multi_unique_constraints(schema=schema, filter_names=names)
     checks = inspector.get_multi_check_constraints(schema=schema, filter_names=names)
-    expressions: list[tuple[str, str]] = []
-    if connection.dialect.name == "sqlite":
-        # Only the automatic indexes tell of every UNIQUE in a table's SQL text.
+    # On SQLite only the automatic indexes tell of every UNIQUE in a table's SQL text.
+    if inspector.dialect.name == "sqlite":
         indexes = inspector.get_multi_indexes(filter_names=names, include_auto_indexes=True)
-        hidden: set[str] = set()
-        named = {str(place[1]): [each["name"] for each in found] for place, found in columns.items()}
-        collations = catalog.sqlite_collations(connection, named)
-        expressions = catalog.sqlite_expression_uniques(connection)
-        loose = catalog_uniques.sqlite_loose(connection, collations)
     else:
         indexes = inspector.get_multi_indexes(schema=schema, filter_names=names)
-        hidden = catalog.partitions(connection)
-        collations = catalog.postgres_collations(connection)
-        expressions = catalog_uniques.exclusions(connection)
-        loose = catalog_uniques.postgres_loose(connection)
-    in_parts = catalog_partitions.parts(connection) if hidden else {}
-    kinds: dict[Any, Any] = {}
-    tables = {}
-    for place in sorted(columns, key=str):
-        name = full_name(str(place[1]), schema)
-        if name in hidden:
-            continue
-        ordered = tuple(keys[place]["constrained_columns"])
-        primary = frozenset(ordered)
-        asked = in_parts.get(name, Parts())
-        live = {
-            each["name"]: _column(
-                each,
-                _shared(each["type"], kinds),
-                primary | asked.filled,
-                collations.get((name, each["name"])),
-            )
-            for each in columns[place]
-        }
-        uniques = [Unique(primary)] if primary else []
-        uniques += [_unique(each, live) for each in constraints[place]]
-        uniques += [_unique(each, live) for each in indexes[place] if each["unique"]]
-        uniques += [Unique(mentioned(sql, live), whole=False) for table, sql in expressions if table == name]
-        uniques += [Unique(mentioned(sql, live), whole=False, nulls_repeat=r) for sql, r in asked.uniques]
-        uniques += _through_generated(uniques, columns[place])
-        uniques = [replace(each, whole=each.whole and (name, each.columns) not in loose) for each in uniques]
-        rules = [(each["name"] or "", each["sqltext"]) for each in checks.get(place, ())]
-        told = tuple(Check(word, sql, mentioned(sql, live)) for word, sql in (*rules, *asked.checks))
-        found = [LiveIndex(ordered), *(_index(each) for each in (*constraints[place], *indexes[place]))]
-        tables[name] = LiveTable(
-            name, live, tuple(dict.fromkeys(uniques)), ordered, schema, told, tuple(dict.fromkeys(found))
+    return [
+        _Reflected(
+            full_name(str(place[1]), schema),
+            schema,
+            columns[place],
+            tuple(keys[place]["constrained_columns"]),
+            constraints[place],
+            indexes[place],
+            checks.get(place, ()),
         )
-    return tables
+        for place in sorted(columns, key=str)
+    ]
+
+
+def _sqlite_facts(connection: Connection, tables: Iterable[_Reflected]) -> _Facts:
+    named = {table.name: [each["name"] for each in table.columns] for table in tables}
+    collations = catalog.sqlite_collations(connection, named)
+    return _Facts(
+        collations,
+        catalog_uniques.sqlite_loose(connection, collations),
+        catalog.sqlite_expression_uniques(connection),
+    )
+
+
+def _facts(connection: Connection) -> _Facts:
+    partitions = catalog.partitions(connection)
+    return _Facts(
+        catalog.postgres_collations(connection),
+        catalog_uniques.postgres_loose(connection),
+        catalog_uniques.exclusions(connection),
+        partitions,
+        catalog_partitions.parts(connection) if partitions else {},
+    )
+
+
+def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable:
+    asked = facts.of_partitions.get(table.name, Parts())
+    filled = {*table.primary, *asked.filled}
+    columns = {
+        each["name"]: _column(
+            each,
+            _shared(each["type"], types),
+            filled,
+            facts.collations.get((table.name, each["name"])),
+        )
+        for each in table.columns
+    }
+    checks = [(each["name"] or "", each["sqltext"]) for each in table.checks]
+    indexes = (_index(each) for each in (*table.constraints, *table.indexes))
+    return LiveTable(
+        table.name,
+        columns,
+        _uniques(table, facts, asked, columns),
+        table.primary,
+        table.schema,
+        tuple(Check(word, sql, mentioned(sql, columns)) for word, sql in (*checks, *asked.checks)),
+        tuple(dict.fromkeys((LiveIndex(table.primary), *indexes))),
+    )
+
+
+def _uniques(
+    table: _Reflected, facts: _Facts, asked: Parts, columns: Mapping[str, LiveColumn]
+) -> tuple[Unique, ...]:
+    declared = (*table.constraints, *(each for each in table.indexes if each["unique"]))
+    expressions = (sql for name, sql in facts.unique_expressions if name == table.name)
+    uniques = [
+        *([Unique(frozenset(table.primary))] if table.primary else []),
+        *(_unique(each, columns) for each in declared),
+        *(Unique(mentioned(sql, columns), whole=False) for sql in expressions),
+        *(
+            Unique(mentioned(sql, columns), whole=False, nulls_repeat=nulls_repeat)
+            for sql, nulls_repeat in asked.uniques
+        ),
+    ]
+    uniques += _through_generated(uniques, table.columns)
+    valid = (
+        replace(each, whole=each.whole and (table.name, each.columns) not in facts.loose) for each in uniques
+    )
+    return tuple(dict.fromkeys(valid))
 
 
 def _index(reflected: Mapping[str, Any]) -> LiveIndex:
@@ -139,7 +222,7 @@ def _shared(kind: Any, kinds: dict[Any, Any]) -> Any:
 
 
 def _column(
-    reflected: Mapping[str, Any], kind: Any, filled: frozenset[str], collation: str | None
+    reflected: Mapping[str, Any], kind: Any, filled: Collection[str], collation: str | None
 ) -> LiveColumn:
     nullable = reflected["nullable"]
     domain = kind if isinstance(kind, DOMAIN) else None

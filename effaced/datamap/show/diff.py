@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from effaced.datamap.model.data_map import DataMap, Link, Mention, TableRule
+from effaced.datamap.model.data_map import DataMap, Link, Mention, SubjectRule, TableRule
 from effaced.datamap.model.wording import belonging, linked, rows_are, told
 from effaced.datamap.show.effects import UNTOUCHED, Cell, Strength, cells_of, mentioned_cells
 
@@ -186,29 +186,23 @@ def _people(old: DataMap, new: DataMap) -> Iterator[Difference]:
     for name in _names(before, after):
         if name not in after:
             yield Difference(Group.PEOPLE, name, f"gone as a kind of people; was in {before[name].table}")
-            continue
-        if name not in before:
+        elif name not in before:
             yield Difference(Group.PEOPLE, name, f"a new kind of people, in {after[name].table}")
-            continue
-        one, other = before[name], after[name]
-        if (one.table, one.key) != (other.table, other.key):
-            was, now = (f"{each.table}({', '.join(each.key)})" for each in (one, other))
-            yield Difference(Group.PEOPLE, name, f"were named by {was}, now by {now}")
-        yield from _pairs(
-            name,
-            "found by",
-            {each.kind: each.column for each in one.identifiers},
-            {each.kind: each.column for each in other.identifiers},
-        )
-        yield from _pairs(
-            name,
-            "known elsewhere as",
-            {each.kind: _reference(each.parts) for each in one.refs},
-            {each.kind: _reference(each.parts) for each in other.refs},
-        )
+        else:
+            yield from _person(name, before[name], after[name])
     if old.schemas != new.schemas:
         was, now = (", ".join(each.schemas) or "the search path" for each in (old, new))
         yield Difference(Group.NAMES, "schemas", f"were {was}, now {now}")
+
+
+def _person(name: str, old: SubjectRule, new: SubjectRule) -> Iterator[Difference]:
+    if (old.table, old.key) != (new.table, new.key):
+        was, now = (f"{each.table}({', '.join(each.key)})" for each in (old, new))
+        yield Difference(Group.PEOPLE, name, f"were named by {was}, now by {now}")
+    identifiers = [{rule.kind: rule.column for rule in each.identifiers} for each in (old, new)]
+    yield from _pairs(name, "found by", *identifiers)
+    references = [{rule.kind: _reference(rule.parts) for rule in each.refs} for each in (old, new)]
+    yield from _pairs(name, "known elsewhere as", *references)
 
 
 def _pairs(name: str, how: str, old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
