@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,8 @@ _MOMENTS = frozenset(
         "updated_at",
     }
 )
+_COUNTS = ("failure_count", "success_count", "slots_given", "generation", "version")
+_TEXTS = ("reason", "controlled_by", "control_reason", "cooldown_reason")
 _COUNT_BELOW = 2**63
 
 
@@ -73,17 +76,36 @@ def from_text(text: str | bytes, service_name: str) -> CircuitBreakerStateData:
 
 
 def _check(row: CircuitBreakerStateData, service_name: str) -> None:
-    counts = [row.failure_count, row.success_count, row.slots_given, row.generation, row.version]
-    counts += [slot.number for slot in row.slots]
-    moments = [getattr(row, name) for name in _MOMENTS]
-    moments += [slot.since for slot in row.slots] + list(row.recent_failures)
-    texts = [row.reason, row.controlled_by, row.control_reason, row.cooldown_reason]
-    wait = row.reset_timeout_s
-    if not (
-        row.service_name == service_name
-        and all(type(each) is int and 0 <= each < _COUNT_BELOW for each in counts)
-        and all(each is None or each.tzinfo is not None for each in moments)
-        and all(each is None or isinstance(each, str) for each in texts)
-        and (wait is None or (type(wait) in (int, float) and 0 <= wait < _COUNT_BELOW))
-    ):
+    if row.service_name != service_name:
         raise ValueError
+    slot_numbers = [slot.number for slot in row.slots]
+    slot_moments = [slot.since for slot in row.slots]
+    for is_valid, values in (
+        (_is_count, [*(getattr(row, name) for name in _COUNTS), *slot_numbers]),
+        (_is_moment, [*slot_moments, *row.recent_failures]),
+        (_is_none_or(_is_moment), [getattr(row, name) for name in _MOMENTS]),
+        (_is_none_or(_is_text), [getattr(row, name) for name in _TEXTS]),
+        (_is_none_or(_is_seconds), [row.reset_timeout_s]),
+    ):
+        if not all(map(is_valid, values)):
+            raise ValueError
+
+
+def _is_none_or(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or is_valid(value)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _COUNT_BELOW
+
+
+def _is_moment(value: Any) -> bool:
+    return value.tzinfo is not None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_seconds(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < _COUNT_BELOW

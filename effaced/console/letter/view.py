@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 from effaced.accounts.actors import names_of
 from effaced.console.current import me, runtime
 from effaced.console.htmx import go_to, render, say, wants_fragment
-from effaced.console.letter.story import letter_story
+from effaced.console.letter.timeline import letter_timeline
 from effaced.core.errors import Conflict, Refused
 from effaced.deadletters import decide as decisions
 from effaced.deadletters.assign import add_note, assign
@@ -176,7 +176,7 @@ def _do(
 def _page(letter_id: UUID, typed: Typed | None = None) -> Page:
     with runtime().db.read() as session:
         view = _view(session, _find(session, letter_id))
-        story = letter_story(session, runtime().keyring, runtime().settings.zone, view.letter)
+        story = letter_timeline(session, runtime().keyring, runtime().settings.zone, view.letter)
         closed_by = names_of(session, [view.letter.resolved_by] if view.letter.resolved_by else [])
     return render(
         "console/letter/index.html",

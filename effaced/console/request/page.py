@@ -8,17 +8,17 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from effaced.audit.events import RequestSuperseded
 from effaced.console.call.page import CallView, call_views
 from effaced.console.current import SignedIn, by_hand, runtime
 from effaced.console.request.done import done_to
-from effaced.console.request.evidence import evidence_words, next_verification, verified
+from effaced.console.request.next_action import next_action
 from effaced.console.request.plan import Plan, PlanLine, plan_of
+from effaced.console.request.steps import Step, calls_step, database_step, verification_step
 from effaced.console.request.timeline import Timeline, timeline
-from effaced.console.words import NEXT_ACTIONS, Station
+from effaced.console.words import Station
 from effaced.core import clock
 from effaced.deadletters.read import DeadLetterLine, unresolved_dead_letters
-from effaced.model import UNEXECUTED, DeadLetterDomain, OutboxStatus, RequestKind, RequestStatus
+from effaced.model import UNEXECUTED, RequestKind, RequestStatus
 from effaced.outbox.read import entries_of
 from effaced.requests.approve import why_not_approve
 from effaced.requests.progress import BatchProgress, progress_of
@@ -26,19 +26,6 @@ from effaced.requests.read import RequestLine, approvals_of, duplicates_of, line
 from effaced.requests.tables import Request
 
 MOST_BY_HAND = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One of the three stations.
-
-    `state` is todo, doing, waiting, done, partly, unchecked, none or blocked.
-    """
-
-    name: str
-    icon: str
-    state: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +91,9 @@ def view_of(
     line = line_of(session, request, by_hand())
     done = done_to(session, request.id) if request.executed_at else ()
     stepper = (
-        _local(request, letters, progress, done),
-        _external(request, calls, letters),
-        Step("Verified", "eye", *verified(request, entries)),
+        database_step(request, letters, progress, done),
+        calls_step(request, calls, letters),
+        verification_step(request, entries),
     )
     return RequestView(
         line=line,
@@ -120,7 +107,7 @@ def view_of(
         calls=calls,
         letters=letters,
         stepper=stepper,
-        next_action=_next_action(request, calls, letters, len(given), line.duplicate_of, story),
+        next_action=next_action(request, calls, letters, len(given), line.duplicate_of, story),
         story=story,
         plan=plan_of(session, request, with_samples=with_samples)
         if with_plan and _ahead(line, progress)
@@ -132,138 +119,8 @@ def view_of(
     )
 
 
-def _local(
-    request: Request,
-    letters: tuple[DeadLetterLine, ...],
-    progress: BatchProgress | None,
-    done: tuple[PlanLine, ...],
-) -> Step:
-    state, text = "todo", "after approval"
-    if request.duplicate_of:
-        return Step("Own database", "database", "none", "done by the request that it is a duplicate of")
-    if request.executed_at:
-        changed = "changed in batches" if request.worked_off else "changed in one transaction"
-        kept = ", ".join(line.effect.table for line in done if line.kept)
-        state, text = "done", f"{changed}; kept by law in {kept}" if kept else changed
-    elif any(letter.domain is DeadLetterDomain.LOCAL_EXECUTION for letter in letters):
-        so_far = f"after {progress.done:,} rows" if progress and progress.done else "nothing was changed"
-        state, text = "blocked", f"failed; {so_far}"
-    elif progress:
-        state, text = "doing", "worked off in batches"
-    elif request.status is RequestStatus.APPROVED:
-        state, text = "doing", "about to be changed"
-    elif request.closed_at:
-        state, text = "none", "nothing was changed"
-    return Step("Own database", "database", state, text)
-
-
-def _external(request: Request, calls: tuple[CallView, ...], letters: tuple[DeadLetterLine, ...]) -> Step:
-    over = (OutboxStatus.SUCCEEDED, Station.SUPERSEDED)
-    done = sum(1 for call in calls if call.state in over)
-    count = f"{done} of {len(calls)} done"
-    states = {call.state for call in calls}
-    if request.duplicate_of:
-        state, text = "none", "called by the request that it is a duplicate of"
-    elif not request.executed_at:
-        state, text = (
-            ("none", "no calls were made") if request.closed_at else ("todo", "after the own database")
-        )
-    elif not calls:
-        state, text = "none", "no external system knows the person"
-    elif done == len(calls):
-        state, text = "done", count
-    elif OutboxStatus.ABANDONED in states and any(letter.entry_id for letter in letters):
-        abandoned = sum(1 for call in calls if call.state is OutboxStatus.ABANDONED)
-        state, text = "blocked", f"{count}, {abandoned} abandoned"
-    elif Station.PERSON in states:
-        state, text = "waiting", f"{count}, waiting for a person"
-    elif Station.PAUSED in states:
-        state, text = "waiting", f"{count}, paused"
-    elif states <= {*over, OutboxStatus.SCHEDULED}:
-        state, text = "waiting", f"{count}, the rest waits at a vendor"
-    else:
-        state, text = "doing", count
-    return Step("External systems", "globe", state, text)
-
-
-def _next_action(
-    request: Request,
-    calls: tuple[CallView, ...],
-    letters: tuple[DeadLetterLine, ...],
-    given: int,
-    original: str | None,
-    story: Timeline,
-) -> str:
-    """The one thing that has to happen next, and who does it."""
-    if original:
-        return _next_of_duplicate(request, original)
-    if letters:
-        how_many = "A dead letter waits" if len(letters) == 1 else f"{len(letters)} dead letters wait"
-        return f"{how_many} for a decision: {_ways_out(letters)}."
-    if request.status is RequestStatus.REVIEW:
-        missing = request.approvals_needed - given
-        return "An officer has to approve." if missing == 1 else f"{missing} officers have to approve."
-    if request.status is RequestStatus.APPROVED:
-        if progress_of(request):
-            return "Nothing for you: very many rows are worked off, and then the rest is changed."
-        return "Nothing for you: the own database is changed next."
-    if request.status is RequestStatus.RUNNING:
-        return _next_call(calls)
-    if request.status is RequestStatus.COMPLETED:
-        return _nothing_left(request, calls)
-    if any(moment.type == RequestSuperseded.type for moment in story.moments):
-        return "Nothing: the person was erased, so nothing is left to correct."
-    return NEXT_ACTIONS[request.status]
-
-
-def _next_of_duplicate(request: Request, original: str) -> str:
-    if request.closed_at:
-        return f"Nothing: it was completed together with {original}."
-    return (
-        f"Nothing for you here: it is completed when {original} is, and reviewed if {original} is cancelled."
-    )
-
-
 def _ahead(line: RequestLine, progress: BatchProgress | None) -> bool:
     return line.status in UNEXECUTED and line.duplicate_of is None and not progress
-
-
-def _nothing_left(request: Request, calls: tuple[CallView, ...]) -> str:
-    if not calls:
-        return "Nothing: no external system had to be called."
-    if request.kind is RequestKind.RECTIFICATION:
-        return "Nothing: every external call has succeeded."
-    return f"Nothing: every external call has succeeded ({evidence_words(call.entry for call in calls)})."
-
-
-def _ways_out(letters: tuple[DeadLetterLine, ...]) -> str:
-    if all(letter.recommended_action == "reissue" for letter in letters):
-        return "send the correction again, or correct it by hand and attest"
-    if all(letter.recommended_action == "confirm_or_cancel" for letter in letters):
-        return "confirm that the row is still the person's, or cancel the request"
-    if all(letter.domain is DeadLetterDomain.ATTESTATION for letter in letters):
-        return "do it by hand and attest, or requeue for a new date"
-    if all(letter.domain is DeadLetterDomain.VERIFICATION for letter in letters):
-        return "look again, or see for yourself that it is gone and attest"
-    return "requeue, once the cause is gone"
-
-
-def _next_call(calls: tuple[CallView, ...]) -> str:
-    by = {state: _names(calls, state) for state in (Station.PERSON, Station.PAUSED, OutboxStatus.SCHEDULED)}
-    if by[Station.PERSON]:
-        return f"Somebody has to see to {by[Station.PERSON]} by hand, and attest it below."
-    if by[Station.PAUSED]:
-        return f"{by[Station.PAUSED]} is paused: somebody has to resume it."
-    open_ = [call for call in calls if call.state not in (OutboxStatus.SUCCEEDED, Station.SUPERSEDED)]
-    if not open_:
-        return next_verification([call.entry for call in calls])
-    if all(call.state is OutboxStatus.SCHEDULED for call in open_):
-        return f"Nothing for you: {by[OutboxStatus.SCHEDULED]} will let the data go at a later date."
-    return "Nothing for you: the external systems are being called."
-
-
-def _names(calls: tuple[CallView, ...], state: object) -> str:
-    return ", ".join(sorted({call.entry.resolver for call in calls if call.state is state}))
 
 
 def _version(request: Request, calls: tuple[CallView, ...], story: Timeline) -> str:

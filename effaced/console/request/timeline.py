@@ -53,24 +53,42 @@ class Timeline:
     shortened: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What a timeline is made of. `note_of` maps an event to the note that was written with it."""
+
+    events: list[AuditLine]
+    attempts: list[AttemptLine]
+    notes: list[Note]
+    note_of: dict[int, UUID]
+
+
 def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUID) -> Timeline:
-    """The last 300 events and tries, oldest first."""
+    """The last 300 events and tries of a request, oldest first."""
     events = last_events_of(session, request_id, limit=MOST + 1)
     # What a person does by hand was never tried; its event says that somebody is waited for.
     tries = last_attempts_of(session, request_id, limit=MOST + 1)
     attempts = [line for line in tries if line.resolver not in by_hand()]
-    remarks = list(session.scalars(select(Note).where(Note.request_id == request_id)))
-    noted = notes_named_by(events, remarks)
-    texts = read_notes(session, keyring, [*noted.values(), *(note.id for note in remarks)])
-    loose = [note for note in remarks if note.id in texts and note.id not in noted.values()]
-    names = names_of(session, [line.actor for line in events] + [note.author for note in loose])
+    notes = list(session.scalars(select(Note).where(Note.request_id == request_id)))
+    records = Records(events, attempts, notes, notes_named_by(events, notes))
+    return merge_by_time(session, keyring, zone, records)
 
-    story = [
-        *(((line.at, rank(line), line.id), event_moment(line, names, noted, texts, zone)) for line in events),
-        *(((note.at, 1, n), remark_moment(note, names, texts)) for n, note in enumerate(loose)),
-        *(((line.at, 2, line.id), attempt_moment(line)) for line in attempts),
+
+def merge_by_time(session: Session, keyring: Keyring, zone: ZoneInfo, records: Records) -> Timeline:
+    """One timeline of events, tries, and the notes that belong to no event. Erased notes are left out."""
+    note_of = records.note_of
+    texts = read_notes(session, keyring, [*note_of.values(), *(note.id for note in records.notes)])
+    remarks = [note for note in records.notes if note.id in texts and note.id not in note_of.values()]
+    names = names_of(session, [line.actor for line in records.events] + [note.author for note in remarks])
+    found = [
+        *(
+            ((line.at, _rank(line), line.id), _event_moment(line, names, note_of, texts, zone))
+            for line in records.events
+        ),
+        *(((note.at, 1, n), _remark_moment(note, names, texts)) for n, note in enumerate(remarks)),
+        *(((line.at, 2, line.id), _attempt_moment(line)) for line in records.attempts),
     ]
-    moments = [moment for _key, moment in sorted(story, key=lambda pair: pair[0])]
+    moments = [moment for _key, moment in sorted(found, key=lambda pair: pair[0])]
     return Timeline(tuple(moments[-MOST:]), shortened=len(moments) > MOST)
 
 
@@ -84,12 +102,12 @@ def notes_named_by(events: list[AuditLine], remarks: list[Note]) -> dict[int, UU
     return noted
 
 
-def rank(line: AuditLine) -> int:
+def _rank(line: AuditLine) -> int:
     """Within one moment: decisions, then remarks, then tries, then what became of the tries."""
     return 3 if line.entry_id or line.type in _COMPLETED else 0
 
 
-def event_moment(
+def _event_moment(
     line: AuditLine, names: dict[str, str], noted: dict[int, UUID], texts: dict[UUID, str], zone: ZoneInfo
 ) -> Moment:
     sentence, text = tell(line.type, line.payload, lambda at: times.absolute(at, zone))
@@ -106,7 +124,7 @@ def event_moment(
     )
 
 
-def attempt_moment(line: AttemptLine) -> Moment:
+def _attempt_moment(line: AttemptLine) -> Moment:
     said = [
         f"HTTP {line.status_code}" if line.status_code else "",
         line.error or "",
@@ -118,5 +136,5 @@ def attempt_moment(line: AttemptLine) -> Moment:
     return Moment(line.at, text, "warn" if failed else "quiet", "dots", minor=True)
 
 
-def remark_moment(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
+def _remark_moment(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
     return Moment(note.at, "Remark.", "quiet", "note", who=names[note.author], note=texts[note.id])

@@ -60,6 +60,11 @@ class BreakerView:
     def held(self) -> bool:
         return self.circuit in (Circuit.HELD_OPEN, Circuit.HELD_CLOSED)
 
+    @property
+    def is_counting(self) -> bool:
+        """Whether it is closed and has failures that count towards opening it."""
+        return self.circuit is Circuit.CLOSED and self.failures > 0
+
 
 def load_breakers() -> Rows:
     """All breakers in one look; as last known, if their store does not answer."""
@@ -85,30 +90,43 @@ def breakers_of(each: Registered) -> tuple[str, ...]:
     return (resolver_name(each.name), *([host_name(each.host)] if each.host else ()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Pins:
+    """Names of those who hold breakers, and the reasons that they gave."""
+
+    names: Mapping[str, str]
+    reasons: Mapping[UUID, str]
+
+
 def breaker_views(session: Session, rows: Rows, names: Iterable[str]) -> dict[str, BreakerView]:
-    """These breakers, with the names and the words of whoever holds one: a few looks for all of them."""
+    """These breakers, with the names and reasons of whoever holds one: a fixed number of queries."""
     wanted = {name: rows.get(name) or new_row(name) for name in names}
-    held = [row for row in wanted.values() if row.is_pinned(clock.now())]
-    people = names_of(session, [row.controlled_by for row in held if row.controlled_by])
-    notes = [note for row in held if (note := _note(row)) is not None]
-    texts = read_notes(session, runtime().keyring, notes) if notes else {}
+    pins = _read_pins(session, [row for row in wanted.values() if row.is_pinned(clock.now())])
     away = [name for name, row in wanted.items() if row.state is not BreakerState.CLOSED]
     since = transitions.left_closed(session, away) if away else {}
-    views = {name: _view(row, people, texts, since.get(name)) for name, row in wanted.items()}
-    if any(_is_counting(each) for each in views.values()):
-        policies = runtime().breaker_policies_in_force(session)
-        for name, each in views.items():
-            if _is_counting(each):
-                views[name] = replace(each, opens_at=policies.opens_at(name))
-    return views
+    views = {name: _view(row, pins, since.get(name)) for name, row in wanted.items()}
+    return views | _with_thresholds(session, views)
 
 
-def _view(
-    row: CircuitBreakerStateData,
-    people: Mapping[str, str],
-    texts: Mapping[UUID, str],
-    since: datetime | None,
-) -> BreakerView:
+def _read_pins(session: Session, held: Iterable[CircuitBreakerStateData]) -> _Pins:
+    held = list(held)
+    notes = [note for row in held if (note := _note(row)) is not None]
+    return _Pins(
+        names_of(session, [row.controlled_by for row in held if row.controlled_by]),
+        read_notes(session, runtime().keyring, notes) if notes else {},
+    )
+
+
+def _with_thresholds(session: Session, views: Mapping[str, BreakerView]) -> dict[str, BreakerView]:
+    """The closed ones that count failures, with the number of failures that opens them."""
+    counting = {name: each for name, each in views.items() if each.is_counting}
+    if not counting:
+        return {}
+    policies = runtime().breaker_policies_in_force(session)
+    return {name: replace(each, opens_at=policies.opens_at(name)) for name, each in counting.items()}
+
+
+def _view(row: CircuitBreakerStateData, pins: _Pins, since: datetime | None) -> BreakerView:
     now = clock.now()
     if row.pinned is not None and row.is_pinned(now):
         note = _note(row)
@@ -119,8 +137,8 @@ def _view(
             row.expires_at,
             since,
             row.failure_count,
-            by=people.get(row.controlled_by or ""),
-            why=texts.get(note) if note else None,
+            by=pins.names.get(row.controlled_by or ""),
+            why=pins.reasons.get(note) if note else None,
         )
     if row.is_cooling(now):
         return BreakerView(
@@ -129,10 +147,6 @@ def _view(
     is_open = row.state is BreakerState.OPEN
     until = row.retry_at if is_open and row.retry_at and row.retry_at > now else None
     return BreakerView(row.service_name, _PLAIN[row.state], is_open, until, since, row.failure_count)
-
-
-def _is_counting(each: BreakerView) -> bool:
-    return each.circuit is Circuit.CLOSED and each.failures > 0
 
 
 def _note(row: CircuitBreakerStateData) -> UUID | None:
