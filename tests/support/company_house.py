@@ -37,7 +37,7 @@ from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request
 from effaced.runtime import Runtime
 
-PASSWORD = "a-long-enough-password"
+OFFICER, PASSWORD = "officer@company.example", "a-long-enough-password"
 Process = Forked | subprocess.Popen[bytes]
 
 
@@ -123,6 +123,18 @@ class Company:
         assert answer.status_code == 200
         body: dict[str, Any] = answer.json()
         return body
+
+    def approve(self, ref: str) -> None:
+        """As an officer does: sign in to the console, open the request, give a reason."""
+        with httpx.Client(base_url=self.address, follow_redirects=True, timeout=PATIENCE) as officer:
+            page = officer.get("/console/sign-in")
+            signing_in = {"email": OFFICER, "password": PASSWORD, "csrf_token": _csrf_token(page.text)}
+            officer.post("/console/sign-in", data=signing_in)
+            page = officer.get(f"/console/requests/{ref}")
+            action = re.search(r'action="([^"]*approve[^"]*)"', page.text)
+            assert action is not None
+            reason = {"reason": "Identity checked by phone.", "csrf_token": _csrf_token(page.text)}
+            officer.post(action.group(1), data=reason)
 
     def leave_approved(self, person: int) -> UUID:
         """Take a request in as a web process does that is killed before it can execute it."""
@@ -217,7 +229,7 @@ def company(
             _, token = create_api_key(session, name="shop", approvals_needed=0, actor="cli")
             create_officer(
                 session,
-                email="officer@company.example",
+                email=OFFICER,
                 name="Olga",
                 role=Role.OFFICER,
                 password=PASSWORD,
@@ -272,6 +284,12 @@ def _exec(
 def addresses_in(text: str) -> list[str]:
     """Where servers have said that they listen, having asked for any free port."""
     return re.findall(r"http://127\.0\.0\.1:[1-9]\d*", text)
+
+
+def _csrf_token(page: str) -> str:
+    found = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
+    assert found is not None
+    return found.group(1)
 
 
 def _answers(url: str) -> bool:

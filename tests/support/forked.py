@@ -14,6 +14,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from call_trace import VARIABLE, record_calls
 from waiting import PATIENCE
 
 context = multiprocessing.get_context("forkserver")
@@ -80,6 +81,8 @@ def _run(
 ) -> None:
     from effaced.cli.main import main
 
+    if VARIABLE in environ:
+        record_calls(environ[VARIABLE])
     os.setsid()
     for path, descriptor in ((output, 1), (errors, 2)):
         with path.open("ab") as file:

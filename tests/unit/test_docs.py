@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from named_in_docs import dotted_names, resolve, without_examples
 
 from effaced.audit.events import TYPES
 from effaced.cli.main import cli
@@ -23,18 +23,14 @@ STORY = DOCS / "follow-one-request.md"
 GUARANTEES = DOCS / "guarantees.md"
 DECISIONS = sorted((DOCS / "decisions").glob("[0-9]*.md"))
 
-_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
-_DOTTED = re.compile(r"[a-z_]+(\.[A-Za-z_]+)+(\(\))?")
-_FILE = re.compile(r"\.(py|md|yaml|toml|db|ini|lock|svg|png)$")
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::([\w:]+)`")
 
 
 def prose(page: Path) -> str:
-    """A page without its code blocks: what stands in them is an example."""
-    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return without_examples(page.read_text(encoding="utf-8"))
 
 
 def name_of(path: Path) -> str:
@@ -72,24 +68,9 @@ def test_every_source_file_that_is_named_exists(page: Path) -> None:
 
 def test_every_name_in_the_story_is_in_the_code() -> None:
     """`requests.execute.Executor.attempt` means effaced.requests.execute, its Executor, its attempt."""
-    names = [
-        each for each in _CODE.findall(prose(STORY)) if _DOTTED.fullmatch(each) and not _FILE.search(each)
-    ]
+    names = dotted_names(STORY.read_text(encoding="utf-8"))
     assert names, "the story names functions"
-    assert [each for each in names if not resolves(each.removesuffix("()"))] == []
-
-
-def resolves(dotted: str) -> bool:
-    parts = dotted.split(".")
-    for size in range(len(parts), 0, -1):
-        try:
-            found: object = importlib.import_module(".".join(["effaced", *parts[:size]]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[size:]:
-            found = getattr(found, part, None)
-        return found is not None
-    return False
+    assert [each for each in names if resolve(each) is None] == []
 
 
 @pytest.mark.parametrize("name", list(Settings.model_fields))
