@@ -409,7 +409,7 @@ class RequestReopened(Event):
     unverified: int
 
 
-# What a correction's call is told with, where an erasure's has a type of its own.
+# The events of a correction's calls, by those of an erasure's.
 _RECTIFICATION: dict[type[Event], type[Event]] = {
     StepSucceeded: RectificationStepSucceeded,
     StepFailed: RectificationStepFailed,
@@ -418,8 +418,8 @@ _RECTIFICATION: dict[type[Event], type[Event]] = {
 E = TypeVar("E", bound=Event)
 
 
-def told(operation: OutboxOperation, event: type[E]) -> type[E]:
-    """The type that tells this of the operation."""
+def event_for(operation: OutboxOperation, event: type[E]) -> type[E]:
+    """The type of this event for that operation: corrections have types of their own."""
     return cast(type[E], _RECTIFICATION[event]) if operation is OutboxOperation.RECTIFY else event
 
 

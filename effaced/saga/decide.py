@@ -13,7 +13,7 @@ from effaced.audit.events import (
     ExternalVerificationFailed,
     StepFailed,
     StepSucceeded,
-    told,
+    event_for,
 )
 from effaced.core.errors import ResolverError
 from effaced.model import (
@@ -49,40 +49,38 @@ def decide(result: Result, rules: Rules, now: datetime) -> Decision:
         return _after_failure(result, result.failure, rules, now)
     match result.answer:
         case AwaitsPerson(by=by):
-            return _awaiting(result, by, rules, now)
+            return _await_person(result, by, rules, now)
         case Rectified() if result.entry.operation is OutboxOperation.RECTIFY:
-            return _succeeded(result, StepOutcome.RECTIFIED, rules, now)
+            return _succeed(result, StepOutcome.RECTIFIED, rules, now)
         case AlreadyAbsent() if result.entry.operation is OutboxOperation.RECTIFY:
-            return _succeeded(result, StepOutcome.ALREADY_ABSENT, rules, now)
+            return _succeed(result, StepOutcome.ALREADY_ABSENT, rules, now)
         case _ if result.entry.operation is OutboxOperation.RECTIFY:
-            return _unknown(result)
+            return _reject_answer(result)
         case Scheduled(until=until):
-            return parked(result, until, rules, now)
+            return park(result, until, rules, now)
         case Erased(retained=basis):
-            return _succeeded(result, StepOutcome.ERASED, rules, now, basis)
+            return _succeed(result, StepOutcome.ERASED, rules, now, basis)
         case AlreadyAbsent() if result.entry.times_parked:
             seen = result.verification is Verification.CONFIRMED
-            return _succeeded(
-                result, StepOutcome.VERIFIED_EXPIRY if seen else StepOutcome.EXPIRED, rules, now
-            )
+            return _succeed(result, StepOutcome.VERIFIED_EXPIRY if seen else StepOutcome.EXPIRED, rules, now)
         case AlreadyAbsent():
-            return _succeeded(result, StepOutcome.ALREADY_ABSENT, rules, now)
+            return _succeed(result, StepOutcome.ALREADY_ABSENT, rules, now)
         case Retained(basis=basis):
-            return _succeeded(result, StepOutcome.RETAINED, rules, now, basis)
+            return _succeed(result, StepOutcome.RETAINED, rules, now, basis)
         case _:
-            return _unknown(result)
+            return _reject_answer(result)
 
 
-def _unknown(result: Result) -> Decision:
-    return abandoned(result, ResolverError.__name__, UNKNOWN_ANSWER)
+def _reject_answer(result: Result) -> Decision:
+    return abandon(result, ResolverError.__name__, UNKNOWN_ANSWER)
 
 
-def _succeeded(
+def _succeed(
     result: Result, outcome: StepOutcome, rules: Rules, now: datetime, basis: str | None = None
 ) -> Decision:
     entry = result.entry
     evidence = evidence_of(outcome, result.verification)
-    events = [_success(entry.operation, entry.resolver, outcome, entry.attempts, basis, evidence)]
+    events = [_success_event(entry.operation, entry.resolver, outcome, entry.attempts, basis, evidence)]
     failures: tuple[DeadLetterDomain, ...] = ()
     if result.verification is Verification.CONFIRMED:
         events.append(ExternallyVerified(resolver=entry.resolver))
@@ -109,7 +107,7 @@ def _succeeded(
 
 
 @lru_cache(maxsize=1024)
-def _success(
+def _success_event(
     operation: OutboxOperation,
     resolver: str,
     outcome: StepOutcome,
@@ -118,12 +116,12 @@ def _success(
     evidence: Evidence | None,
 ) -> Event:
     # Thousands of entries end alike. An event is frozen, so those that say the same may be the same.
-    return told(operation, StepSucceeded)(
+    return event_for(operation, StepSucceeded)(
         resolver=resolver, outcome=outcome, attempts=attempts, retained_basis=basis, evidence=evidence
     )
 
 
-def parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Decision:
+def park(result: Result, until: datetime, rules: Rules, now: datetime) -> Decision:
     """To be looked at again when the system says the data will have gone."""
     # A horizon in the past would have us ask again at once, for ever: wait one step at least.
     entry = result.entry
@@ -144,11 +142,11 @@ def parked(result: Result, until: datetime, rules: Rules, now: datetime) -> Deci
     )
 
 
-def _awaiting(result: Result, by: datetime, rules: Rules, now: datetime) -> Decision:
+def _await_person(result: Result, by: datetime, rules: Rules, now: datetime) -> Decision:
     """Parked for a person; when it comes back, nobody has attested it in time."""
     entry = result.entry
     if entry.times_parked:
-        return abandoned(result, "AttestationOverdue", "attestation_overdue", DeadLetterDomain.ATTESTATION)
+        return abandon(result, "AttestationOverdue", "attestation_overdue", DeadLetterDomain.ATTESTATION)
     by = max(by if by.tzinfo else by.replace(tzinfo=UTC), now + rules.policy.wait(1))
     return Decision(
         result,
@@ -158,45 +156,56 @@ def _awaiting(result: Result, by: datetime, rules: Rules, now: datetime) -> Deci
     )
 
 
-# A failed trial of these kinds says something about the system, not about the entry.
-_TROUBLE_OF_THE_SYSTEM = (FailureKind.TRANSIENT, FailureKind.RATE_LIMITED)
-
-
 def _after_failure(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
-    entry, policy = result.entry, rules.policy
-    if failure.kind is FailureKind.PERMANENT:
-        return abandoned(result, failure.error, failure.code)
-    if failure.kind is FailureKind.CREDENTIALS:
-        return _refused(result, failure, rules, now)
-    if failure.kind is FailureKind.BREAKER_OPEN:
-        return _given_back(result, failure, failure.retry_at or now + policy.wait(1), rules, now)
-    # Where calling twice does harm, a call that may have been made is not made again, trial or not.
-    if result.trial and result.retry_at and not rules.once and failure.kind in _TROUBLE_OF_THE_SYSTEM:
-        return _given_back(result, failure, result.retry_at, rules, now)
-    if failure.status_code in RETRYABLE and failure.status_code not in policy.retry_status_codes:
-        return abandoned(result, failure.error, f"http_{failure.status_code}")
-    if rules.once:
-        return abandoned(result, failure.error, NOT_IDEMPOTENT)
+    match failure.kind:
+        case FailureKind.PERMANENT:
+            return abandon(result, failure.error, failure.code)
+        case FailureKind.CREDENTIALS:
+            return _wait_for_credentials(result, failure, rules, now)
+        case FailureKind.BREAKER_OPEN:
+            retry_at = failure.retry_at or now + rules.policy.wait(1)
+            return _return_attempt(result, failure, retry_at, rules, now)
+        case FailureKind.TRANSIENT | FailureKind.RATE_LIMITED if result.trial and result.retry_at:
+            # It says something about the system, not about the entry. But where calling twice does harm, a
+            # call that may have been made is not made again, trial or not.
+            if not rules.once:
+                return _return_attempt(result, failure, result.retry_at, rules, now)
+    if code := _reason_not_to_repeat(failure, rules):
+        return abandon(result, failure.error, code)
     if failure.kind is FailureKind.CANCELLED:
-        return _given_back(result, failure, now, rules, now)
+        return _return_attempt(result, failure, now, rules, now)
+    return _retry_or_abandon(result, failure, rules, now)
+
+
+def _reason_not_to_repeat(failure: CallFailure, rules: Rules) -> str | None:
+    """Why such a call is not made again, as a code for the dead letter; None if it may be."""
+    status = failure.status_code
+    if status in RETRYABLE and status not in rules.policy.retry_status_codes:
+        return f"http_{status}"
+    return NOT_IDEMPOTENT if rules.once else None
+
+
+def _retry_or_abandon(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
+    """Another attempt, as long as there are any left and the entry is not too old by then."""
+    entry, policy = result.entry, rules.policy
     if entry.attempts >= policy.max_attempts:
-        return abandoned(result, failure.error, "attempts_exhausted")
+        return abandon(result, failure.error, "attempts_exhausted")
     gate = now + max(policy.wait(max(entry.attempts, 1)), failure.retry_after or timedelta(0))
     if result.retry_at:
         gate = max(gate, result.retry_at)  # a trial that failed for an unknown reason
     if gate > entry.aging_since + policy.max_age:
-        return abandoned(result, failure.error, "max_age")
-    return failed(result, failure.error, gate)
+        return abandon(result, failure.error, "max_age")
+    return retry_later(result, failure.error, gate)
 
 
-def _refused(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
+def _wait_for_credentials(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
     """Credentials are refused to everybody alike: one rotated password must not abandon a backlog.
 
     The entry waits where it was, with its attempt, and the resolver is paused until a person resumes it.
     """
     entry = result.entry
     if now > entry.aging_since + rules.policy.max_age:
-        return abandoned(result, failure.error, "max_age")
+        return abandon(result, failure.error, "max_age")
     return Decision(
         result,
         EntryUpdate(
@@ -210,7 +219,7 @@ def _refused(result: Result, failure: CallFailure, rules: Rules, now: datetime) 
     )
 
 
-def _given_back(
+def _return_attempt(
     result: Result, failure: CallFailure, retry_at: datetime, rules: Rules, now: datetime
 ) -> Decision:
     """Not the entry's fault: a breaker was open, it was a trial, or we cancelled. It keeps its attempt.
@@ -219,7 +228,7 @@ def _given_back(
     """
     entry = result.entry
     if now > entry.aging_since + rules.policy.max_age:
-        return abandoned(result, failure.error, "max_age")
+        return abandon(result, failure.error, "max_age")
     return Decision(
         result,
         EntryUpdate(
@@ -229,15 +238,17 @@ def _given_back(
             last_error=failure.error,
             times_parked=entry.times_parked,
         ),
-        AttemptOutcome.CIRCUIT_OPEN if failure.kind is FailureKind.BREAKER_OPEN else _attempt(failure),
+        AttemptOutcome.CIRCUIT_OPEN
+        if failure.kind is FailureKind.BREAKER_OPEN
+        else _attempt_outcome(failure),
     )
 
 
-def _attempt(failure: CallFailure | None) -> AttemptOutcome:
+def _attempt_outcome(failure: CallFailure | None) -> AttemptOutcome:
     return AttemptOutcome.TIMEOUT if failure and failure.timed_out else AttemptOutcome.FAILURE
 
 
-def failed(result: Result, error: str, gate: datetime) -> Decision:
+def retry_later(result: Result, error: str, gate: datetime) -> Decision:
     """To be tried again. `error` is a class name."""
     entry = result.entry
     return Decision(
@@ -249,11 +260,11 @@ def failed(result: Result, error: str, gate: datetime) -> Decision:
             last_error=word(error, 255),
             times_parked=entry.times_parked,
         ),
-        _attempt(result.failure),
+        _attempt_outcome(result.failure),
     )
 
 
-def abandoned(
+def abandon(
     result: Result, error: str, code: str, domain: DeadLetterDomain = DeadLetterDomain.EXTERNAL_CALL
 ) -> Decision:
     """Given up, loudly: an event and a dead letter. `error` is a class name."""
@@ -263,10 +274,10 @@ def abandoned(
         EntryUpdate(
             OutboxStatus.ABANDONED, attempts=entry.attempts, last_error=name, times_parked=entry.times_parked
         ),
-        _attempt(result.failure),
+        _attempt_outcome(result.failure),
         code=code,
         events=(
-            told(entry.operation, StepFailed)(
+            event_for(entry.operation, StepFailed)(
                 resolver=entry.resolver, error=name, code=code, attempts=entry.attempts
             ),
         ),

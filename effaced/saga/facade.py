@@ -33,7 +33,7 @@ from effaced.outbox.waits import restart_waits
 from effaced.resolvers.protocols import Erased, Rectified
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.answers import word
-from effaced.saga.decide import abandoned, decide, failed, parked
+from effaced.saga.decide import abandon, decide, park, retry_later
 from effaced.saga.result import Decision, Result, Rules
 from effaced.saga.settle import settle
 
@@ -162,16 +162,16 @@ class Outbox:
         _require_class_name(error)
         if next_attempt_at.tzinfo is None:
             raise ValueError("Outbox.mark_failed: next_attempt_at must have a time zone")
-        return self._mark(entry, lambda claimed, _now: failed(Result(claimed), error, next_attempt_at))
+        return self._mark(entry, lambda claimed, _now: retry_later(Result(claimed), error, next_attempt_at))
 
     def mark_abandoned(self, entry: OutboxEntry, *, error: str) -> bool:
         """It never will. `error` is a class name."""
         _require_class_name(error)
-        return self._mark(entry, lambda claimed, _now: abandoned(Result(claimed), error, "marked_abandoned"))
+        return self._mark(entry, lambda claimed, _now: abandon(Result(claimed), error, "marked_abandoned"))
 
     def mark_scheduled(self, entry: OutboxEntry, *, resume_at: datetime) -> bool:
         """The system lets the data go later; look again then."""
-        return self._mark(entry, lambda claimed, now: parked(Result(claimed), resume_at, _RULES, now))
+        return self._mark(entry, lambda claimed, now: park(Result(claimed), resume_at, _RULES, now))
 
     # --- for people ---
 

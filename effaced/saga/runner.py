@@ -38,6 +38,53 @@ def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
     pass
 
 
+class _Runs:
+    """The runs of several resolvers at the same time, by name. One that failed is not started again."""
+
+    def __init__(self, parts: Parts, stop: StopSignal) -> None:
+        self._parts = parts
+        self._stop = stop
+        self._errors: dict[str, BaseException] = {}
+        self.under_way: dict[str, tuple[ResolverRun, asyncio.Task[None]]] = {}
+        self.settled = 0
+
+    @property
+    def error(self) -> BaseException | None:
+        """The first error; one that is meant for the whole process comes before others."""
+        return min(self._errors.values(), key=lambda each: isinstance(each, Exception), default=None)
+
+    def start(self, resolvers: set[str]) -> None:
+        for name in sorted(resolvers - self.under_way.keys() - self._errors.keys()):
+            run = ResolverRun(self._parts, name, self._stop)
+            self.under_way[name] = run, start(run.run())
+
+    async def wait(self) -> None:
+        """Wait a while for any of them to end."""
+        if self.under_way:
+            await asyncio.wait([task for _, task in self.under_way.values()], timeout=_LOOK_AGAIN)
+
+    def collect(self) -> None:
+        """Take those that have ended out, with what they settled and how they failed."""
+        for name, (run, task) in list(self.under_way.items()):
+            if task.done():
+                del self.under_way[name]
+                self.settled += run.settled
+                if run.error is not None:
+                    _log.error("run_failed", resolver=name, error=type(run.error).__name__)
+                    self._errors[name] = run.error
+        if any(not isinstance(error, Exception) for error in self._errors.values()):
+            self._stop.set()  # meant for the whole process: what is under way is settled first
+
+    def cancel(self) -> None:
+        for _, task in self.under_way.values():
+            task.cancel()
+
+    async def finish(self) -> None:
+        """Have nothing more claimed, and wait until what is under way has been settled."""
+        self._stop.set()
+        await asyncio.gather(*(task for _, task in self.under_way.values()), return_exceptions=True)
+
+
 @checked
 class SagaRunner:
     """Carries entries to an end. Any number of runners may work at once, and one as often as you like.
@@ -96,36 +143,22 @@ class SagaRunner:
         return settled
 
     async def _run_all(self) -> tuple[int, BaseException | None]:
-        stop, settled, errors = StopSignal(self._stop), 0, dict[str, BaseException]()
-        driving = dict[str, tuple[ResolverRun, asyncio.Task[None]]]()
+        stop = StopSignal(self._stop)
+        runs = _Runs(self._parts, stop)
         try:
             while True:
-                due = set[str]() if stop else await asyncio.to_thread(self._due)
-                for name in sorted(due - driving.keys() - errors.keys()):
-                    run = ResolverRun(self._parts, name, stop)
-                    driving[name] = run, start(run.run())
-                if driving:
-                    await asyncio.wait([task for _, task in driving.values()], timeout=_LOOK_AGAIN)
-                for name, (run, task) in list(driving.items()):
-                    if task.done():
-                        del driving[name]
-                        settled += run.settled
-                        if run.error is not None:
-                            _log.error("run_failed", resolver=name, error=type(run.error).__name__)
-                            errors[name] = run.error
-                if any(not isinstance(error, Exception) for error in errors.values()):
-                    stop.set()  # meant for the whole process: what is under way is settled first
-                if not driving:
+                if not stop:
+                    runs.start(await asyncio.to_thread(self._due))
+                await runs.wait()
+                runs.collect()
+                if not runs.under_way:
                     break
         except asyncio.CancelledError:
-            for _, task in driving.values():
-                task.cancel()
+            runs.cancel()
             raise
         finally:
-            stop.set()
-            await asyncio.gather(*(task for _, task in driving.values()), return_exceptions=True)
-        error = min(errors.values(), key=lambda each: isinstance(each, Exception)) if errors else None
-        return settled, error
+            await runs.finish()
+        return runs.settled, runs.error
 
     def _due(self) -> set[str]:
         with self._sessions.begin() as session:

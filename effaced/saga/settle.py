@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.audit.append import SYSTEM, Record, append
-from effaced.audit.events import ErasureCompleted, Event, VerificationCompleted, told
+from effaced.audit.events import ErasureCompleted, Event, VerificationCompleted, event_for
 from effaced.core.db import dbtime, is_postgres
 from effaced.core.db.pipeline import Pipeline, run_statement
 from effaced.core.db.sql import bind_ids, insert_rows, key_in_bound_ids
@@ -118,7 +118,7 @@ def finish(
 
 @lru_cache(maxsize=64)
 def _completed(operation: OutboxOperation, unverified: int) -> Event:
-    return told(operation, ErasureCompleted)(operation=operation, unverified=unverified or None)
+    return event_for(operation, ErasureCompleted)(operation=operation, unverified=unverified or None)
 
 
 def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
