@@ -43,10 +43,9 @@ def write_note(
     dead_letter_id: UUID | None = None,
     field: str = "reason",
 ) -> NoteRef:
-    """Keep what was typed. Refuses nothing at all and more than 2,000 characters."""
+    """Keep what was typed. Refuses what nobody could read, and more than 2,000 characters."""
     text = text.strip()
-    if not text or len(text) > LONGEST:
-        said = "is missing" if not text else f"is longer than {LONGEST} characters"
+    if said := _problem(text):
         raise Refused(f"The {field} {said}.", problems=[Problem(field, said)])
     note_id = new_id()
     sealed = keyring.seal(text.encode(), purpose="note", context=str(note_id))
@@ -62,6 +61,15 @@ def write_note(
     )
     session.flush()
     return NoteRef(note_id, keyring.fingerprint(text, purpose="note").hmac)
+
+
+def _problem(text: str) -> str | None:
+    # A zero-width space, for one, is neither printable nor a space to `strip`.
+    if not any(each.isprintable() and not each.isspace() for each in text):
+        return "is missing"
+    if any("\ud800" <= each <= "\udfff" for each in text):
+        return "has characters that are not valid Unicode"
+    return f"is longer than {LONGEST} characters" if len(text) > LONGEST else None
 
 
 def forget_note(session: Session, note_id: UUID, *, actor: str) -> None:

@@ -16,6 +16,7 @@ from effaced.bench.erase import bench_erase
 from effaced.bench.latency import bench_latency
 from effaced.bench.plan import bench_plan
 from effaced.bench.report import Report
+from effaced.cli.numbers import Number
 
 _TERMINAL = click.option(
     "--terminal",
@@ -115,7 +116,7 @@ def drain(
     "--sweep-seconds",
     default=1.0,
     show_default=True,
-    type=click.FloatRange(0.2, 600),
+    type=Number(0.2, 600),
     help="The scheduler's interval; in a fleet it is EFFACED_SWEEP_SECONDS.",
 )
 @_common

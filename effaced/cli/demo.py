@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from effaced.breakers.model import BreakerState, Transition
+from effaced.cli.numbers import Number
 from effaced.core import clock
 from effaced.core.config import load_settings
 from effaced.core.errors import Unavailable
@@ -38,7 +39,7 @@ _MOVES = {
     "--minutes",
     default=2.0,
     show_default=True,
-    type=click.FloatRange(0.02, 60),
+    type=Number(0.02, 60),
     help="How long the vendor is down.",
 )
 @click.option(

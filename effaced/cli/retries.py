@@ -14,6 +14,7 @@ from rich.text import Text
 from sqlalchemy.orm import Session
 
 from effaced.audit.notes import write_note
+from effaced.cli.numbers import Number
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.db.schema_level import open_database
@@ -150,18 +151,18 @@ def _fields(command: F) -> F:
             type=click.Choice([each.value for each in BackoffStrategy]),
             help="How waits grow.",
         ),
-        "base_delay": click.option("--base-delay", type=float, help="Seconds after the first try."),
+        "base_delay": click.option("--base-delay", type=Number(), help="Seconds after the first try."),
         "multiplier": click.option(
-            "--multiplier", type=float, help="By which exponential waits grow, up to 10."
+            "--multiplier", type=Number(), help="By which exponential waits grow, up to 10."
         ),
         "max_backoff_delay": click.option(
-            "--max-backoff-delay", type=float, help="The longest wait in seconds, up to 86400."
+            "--max-backoff-delay", type=Number(), help="The longest wait in seconds, up to 86400."
         ),
         "jitter": click.option("--jitter/--no-jitter", default=None, help="Vary the waits."),
         "retry_status_codes": click.option(
             "--retry-status-codes", help="With commas: any of 408, 429, 500 to 599; 5xx is all of these."
         ),
-        "timeout": click.option("--timeout", type=float, help="Seconds for all tries and waits together."),
+        "timeout": click.option("--timeout", type=Number(), help="Seconds for all tries and waits together."),
         "retry_non_idempotent": click.option(
             "--retry-non-idempotent/--no-retry-non-idempotent",
             default=None,

@@ -15,6 +15,7 @@ from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
 from effaced.core.db.sql import insert_rows
 from effaced.core.names import LONGEST_KIND, name_problem, raise_problem, resolver_name_problem
+from effaced.core.order import find_circle
 from effaced.doorbell import ring_after_commit
 from effaced.model import Correction, OutboxOperation, OutboxStatus, SubjectKey, SubjectRef, new_id
 from effaced.outbox.entry import seal_corrections
@@ -67,6 +68,8 @@ def enqueue(
     says for a resolver until when its call has to wait, since the one it replaces may still be under way.
     """
     names, after = {call.resolver for call in calls}, {name for call in calls for name in call.after}
+    if path := find_circle({call.resolver: names.intersection(call.after) for call in calls}):
+        raise_problem(f"These calls would wait for each other for ever: {' -> '.join(path)}.")
     now, gates = dbtime.now(session), not_before or {}
     shared = {
         "request_id": request_id,

@@ -12,6 +12,7 @@ from effaced.core.arguments import checked
 from effaced.core.errors import ConfigurationError, Problem, ResolverError
 from effaced.core.http_clients import require_time
 from effaced.core.names import name_problem, raise_problem, resolver_name_problem
+from effaced.core.order import find_circle
 from effaced.core.strict import suggest
 from effaced.resolvers.protocols import (
     Limits,
@@ -97,10 +98,8 @@ class ResolverRegistry:
             for name in each.after
             if name not in self
         ]
-        for each in self:
-            if path := self._circle((each.name,)):
-                problems.append(Problem(f"resolver {each.name}", f"after: a circle, {' -> '.join(path)}"))
-                break
+        if path := find_circle({each.name: each.after for each in self}):
+            problems.append(Problem(f"resolver {path[0]}", f"after: a circle, {' -> '.join(path)}"))
         if problems:
             raise ConfigurationError("The order of the resolvers can't be kept:", problems=problems)
 
@@ -117,14 +116,6 @@ class ResolverRegistry:
     def require_time(self, lease: timedelta) -> None:
         """A call and its read-back must fit into the lease, or another runner takes the entry meanwhile."""
         require_time({f"resolver {each.name}": each.limits.timeout for each in self}, lease)
-
-    def _circle(self, path: tuple[str, ...]) -> tuple[str, ...] | None:
-        for name in self._by_name[path[-1]].after if path[-1] in self else ():
-            if name in path:
-                return (*path[path.index(name) :], name)
-            if found := self._circle((*path, name)):
-                return found
-        return None
 
     def __iter__(self) -> Iterator[Registered]:
         return iter(self._by_name.values())

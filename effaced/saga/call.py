@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import cast
+from uuid import UUID
 
 from effaced.breakers.registry import Admission
 from effaced.core import clock
@@ -50,6 +51,7 @@ class Caller:
         self._registered = registered
         self._keyring = keyring
         self._seconds = registered.limits.timeout.total_seconds()
+        self._looking: dict[UUID, Result] = {}  # calls that have succeeded and are being read back
         self.cancelling = False
         self.fatal: Fatal | None = None
 
@@ -74,17 +76,22 @@ class Caller:
         latency = _since(started)
         if isinstance(said, CallFailure):
             return Result(entry, failure=said, latency_ms=latency, admission=admission)
-        looked = None
-        if self._should_verify(said):
-            looked = await self._look(ref, entry) if may_read_back() else ReadBack(clock.now())
-        return Result(
-            entry,
-            said,
-            latency_ms=latency,
-            cached=is_from_cache(answer),
-            read_back=looked,
-            admission=admission,
-        )
+        result = Result(entry, said, latency_ms=latency, cached=is_from_cache(answer), admission=admission)
+        if not self._should_verify(said):
+            return result
+        if not may_read_back():
+            return result._replace(read_back=ReadBack(clock.now()))
+        self._looking[entry.entry_id] = result
+        looked = await self._look(ref, entry)
+        self._looking.pop(entry.entry_id, None)
+        return result._replace(read_back=looked)
+
+    def left_behind(self, entry: Entry, failure: CallFailure, admission: Admission | None) -> Result:
+        """The result of a call that does not end. Where only its read-back does not, the success stands."""
+        result = self._looking.pop(entry.entry_id, None)
+        if result is None:
+            return Result(entry, failure=failure, admission=admission)
+        return result._replace(read_back=ReadBack(clock.now(), failure=failure))
 
     async def erase_again_and_look(self, entry: Entry) -> ReadBack:
         """Erase once more and look whether the person is gone; `due` when that can't be told now.

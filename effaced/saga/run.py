@@ -253,7 +253,7 @@ class ResolverRun:
         if done and pending:
             more, pending = await asyncio.wait(pending, timeout=_GATHER)
             done |= more
-        results = [_result_of(task, self._calls.pop(task)) for task in done]
+        results = [self._result_of(task, self._calls.pop(task)) for task in done]
         await self._writer.write(results + self._left_behind())
         self._heed_fatal()
 
@@ -270,8 +270,20 @@ class ResolverRun:
             call = self._calls.pop(task)
             leave_behind(task)
             _log.error("call_left_behind", resolver=self._resolver, entry_id=str(call.entry.entry_id))
-            results.append(call.ended_by(cancelled() if call.cancelled else overdue()))
+            results.append(self._ended_by(call, cancelled() if call.cancelled else overdue()))
         return results
+
+    def _result_of(self, task: asyncio.Task[Result], call: _UnderWay) -> Result:
+        if not task.cancelled():
+            return task.result()
+        # One that we cancelled before its first step has not been made at all. Otherwise it was the resolver.
+        failure = cancelled() if call.cancelled else read_error(asyncio.CancelledError())
+        return self._ended_by(call, failure)
+
+    def _ended_by(self, call: _UnderWay, failure: CallFailure) -> Result:
+        if self._caller is None:
+            return Result(call.entry, failure=failure, admission=call.admission)
+        return self._caller.left_behind(call.entry, failure, call.admission)
 
     def _cancel_calls(self) -> None:
         self._stop.set()
@@ -287,6 +299,7 @@ class ResolverRun:
             while self._calls:
                 await self._settle_returned(waiting=min(_LOOK_AGAIN, self._next_late()))
             await self._writer.finish()
+            self.error = self.error or self._writer.error
         except Exception as error:
             self.error = self.error or error
         finally:
@@ -309,16 +322,6 @@ class _UnderWay:
     late_at: float
     cancelled: bool = False
 
-    def ended_by(self, failure: CallFailure) -> Result:
-        return Result(self.entry, failure=failure, admission=self.admission)
-
 
 async def _not_made(result: Result) -> Result:
     return result
-
-
-def _result_of(task: asyncio.Task[Result], call: _UnderWay) -> Result:
-    if not task.cancelled():
-        return task.result()
-    # One that we cancelled before its first step has not been made at all. Otherwise it was the resolver.
-    return call.ended_by(cancelled() if call.cancelled else read_error(asyncio.CancelledError()))

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.core import clock
 from effaced.core.db import dbtime
+from effaced.core.errors import EffacedError, Unavailable
 from effaced.core.log import get_logger
 from effaced.model import OutboxStatus
 from effaced.outbox.entry import Entry
@@ -58,6 +59,8 @@ class Writer:
         self._flush: asyncio.Future[None] | None = None
         self._returned: list[Result] = []
         self._unwritten: list[Result] = []
+        self._problem = ""  # the class of the last error that kept something from being written
+        self.error: EffacedError | None = None
         self.settled = 0
 
     @property
@@ -77,7 +80,7 @@ class Writer:
             await self._begin_flush()
 
     async def finish(self) -> None:
-        """Have everything written, as far as it can be."""
+        """Have everything written. If something can't be, however often it is tried, `error` says so."""
         if self._returned:
             await self._begin_flush()
         await self._finish_flush()
@@ -91,8 +94,12 @@ class Writer:
             await asyncio.sleep(ASK_AGAIN)
             await asyncio.to_thread(self._write_again)
         if self._unwritten:
-            _log.error("results_not_written", entries=len(self._unwritten))
-            self._unwritten = []
+            count, self._unwritten = len(self._unwritten), []
+            _log.error("results_not_written", entries=count)
+            self.error = Unavailable(
+                f"What {count} of the calls returned could not be written down ({self._problem}). They are"
+                " made again when their leases have run out."
+            )
 
     async def _begin_flush(self) -> None:
         await self._finish_flush()
@@ -109,7 +116,7 @@ class Writer:
             if flush.done():
                 self._flush = None
 
-    # --- in a thread ---
+    # --- in a thread, where what is no Exception comes from a sink or a hook: nobody interrupts threads ---
 
     def _write_new(self, results: Sequence[Result]) -> None:
         """Write a flush down and tell the breakers; of trials first, since they say until when to wait."""
@@ -134,7 +141,7 @@ class Writer:
     def _keep(self) -> bool:
         try:
             self._ledger.claims.keep([each.entry for each in self._unwritten])
-        except Exception as error:
+        except BaseException as error:
             _log.error("leases_not_renewed", entries=len(self._unwritten), error=type(error).__name__)
             return False
         return True
@@ -146,7 +153,7 @@ class Writer:
             return undecided
         try:
             written = self._settle(decisions)
-        except Exception as error:
+        except BaseException as error:
             _log.warning("flush_failed", entries=len(decisions), error=type(error).__name__)
             return undecided + [each.result for each in decisions if not self._settle_alone(each)]
         self._settled(written, of=len(decisions))
@@ -158,7 +165,8 @@ class Writer:
         others = [each for each in results if not each.is_plain_success]
         try:
             now = dbtime.now_for(self._ledger.sessions)
-        except Exception as error:
+        except BaseException as error:
+            self._problem = type(error).__name__
             _log.warning("time_not_read", entries=len(results), error=type(error).__name__)
             return [], list(results)
         # Of one run, and so of one resolver. What people have changed makes no difference to a success.
@@ -166,7 +174,8 @@ class Writer:
         decisions = [decide(each, own, now) for each in plain]
         try:
             rules = self._rules([each.entry for each in others])
-        except Exception as error:
+        except BaseException as error:
+            self._problem = type(error).__name__
             _log.warning("rules_not_read", entries=len(others), error=type(error).__name__)
             return decisions, others
         return decisions + [decide(each, rules[each.entry.entry_id], now) for each in others], []
@@ -186,7 +195,8 @@ class Writer:
     def _settle_alone(self, decision: Decision) -> bool:
         try:
             self._settled(self._settle([decision]), of=1)
-        except Exception as error:
+        except BaseException as error:
+            self._problem = type(error).__name__
             _log.error("settle_failed", entry_id=str(decision.entry.entry_id), error=type(error).__name__)
             return False
         return True

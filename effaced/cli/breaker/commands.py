@@ -23,6 +23,7 @@ from effaced.breakers.telemetry import DAY_S
 from effaced.breakers.telemetry import summary as summarise
 from effaced.breakers.view import find_name, read_views
 from effaced.cli.breaker import show as breaker_show
+from effaced.cli.numbers import Number
 from effaced.core.config import Settings
 from effaced.model import PolicyKind
 from effaced.runtime import Runtime
@@ -36,12 +37,12 @@ _REASON = click.option("--reason", required=True, help="Why; it is kept in the a
 
 def _seconds(required: bool) -> Callable[[F], F]:
     default = "" if required else " By default 90 minutes."
-    return click.option("--seconds", type=float, required=required, help=f"For how long.{default}")
+    return click.option("--seconds", type=Number(), required=required, help=f"For how long.{default}")
 
 
 def _window(default: int) -> Callable[[F], F]:
     text = "How far back, in seconds: 60 to 86400."
-    return click.option("--window-s", type=float, default=default, show_default=True, help=text)
+    return click.option("--window-s", type=Number(), default=default, show_default=True, help=text)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def summary(command: BreakerCommand, window_s: float, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--window-s", type=click.FloatRange(60, 7_776_000), default=DAY_S, show_default=True,
+@click.option("--window-s", type=Number(60, 7_776_000), default=DAY_S, show_default=True,
               help="How far back, in seconds: at most 90 days.")  # fmt: skip
 @_JSON
 @click.pass_obj
@@ -195,7 +196,7 @@ def delete(command: BreakerCommand, name: str, reason: str) -> None:
 @click.command("set")
 @click.argument("name")
 @click.argument("fields", metavar="FIELD=VALUE...", nargs=-1)
-@click.option("--rate", type=float, help="The resolver's rate limit, in calls per second.")
+@click.option("--rate", type=Number(), help="The resolver's rate limit, in calls per second.")
 @_REASON
 @click.pass_obj
 def set_(

@@ -22,6 +22,7 @@ from effaced.cli.deadletter.selection import (
     filters,
     opened,
 )
+from effaced.cli.numbers import Number
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.errors import Conflict
@@ -49,7 +50,7 @@ _POLL_SECONDS = 0.5
     "--per-second",
     default=PER_SECOND,
     show_default=True,
-    type=click.FloatRange(0, 1_000),
+    type=Number(0, 1_000),
     help="With --all: how many calls per second; 0 for no limit.",
 )
 @click.option("--background", is_flag=True, help="With --all: let the scheduler do it.")

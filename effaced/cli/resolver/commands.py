@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy.orm import Session
 
+from effaced.cli.numbers import Number
 from effaced.cli.resolver.check import PROOF_COLOURS, refuse_unknown
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
@@ -62,7 +63,7 @@ _ALL = click.option("--all", "everything", is_flag=True, help="All resolvers, pr
 @_NAME
 @_ALL
 @click.option("--reason", required=True, help="Why; it is kept in the audit trail's notes.")
-@click.option("--hours", type=float, help="For how long; without it until `effaced resolver resume`.")
+@click.option("--hours", type=Number(), help="For how long; without it until `effaced resolver resume`.")
 @click.pass_obj
 def pause_resolver(
     settings: Settings, name: str | None, everything: bool, reason: str, hours: float | None

@@ -15,7 +15,7 @@ from effaced.cli.groups import audit
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
-from effaced.core.errors import NotFound
+from effaced.core.errors import NotFound, Refused
 from effaced.model import new_id
 
 
@@ -58,3 +58,14 @@ def test_the_command_forgets(db: Database, migrated_url: str) -> None:
     result = CliRunner().invoke(audit, ["forget-note", str(note.note_id)], obj=settings)
     assert (result.exit_code, result.output) == (0, "Forgotten. The trail says so.\n")
     assert trail(db)[-1][0] == "NOTE_FORGOTTEN"
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b", "\u200b \u2060\ufeff", "\x00"], ids=ascii)
+def test_a_note_that_nobody_could_see_is_missing(db: Database, text: str) -> None:
+    with db.begin() as session, pytest.raises(Refused, match="reason is missing"):
+        write_note(session, KEYRING, text, author="cli")
+
+
+def test_a_note_that_is_no_valid_unicode_is_refused_in_a_sentence(db: Database) -> None:
+    with db.begin() as session, pytest.raises(Refused, match="not valid Unicode"):
+        write_note(session, KEYRING, "by telephone \udcff", author="cli")

@@ -18,7 +18,7 @@ from effaced.audit.sink import DatabaseAuditSink
 from effaced.core import clock
 from effaced.core.clock import ManualClock
 from effaced.core.db import Database
-from effaced.core.errors import ConfigurationError
+from effaced.core.errors import ConfigurationError, Unavailable
 from effaced.model import OutboxOperation, OutboxStatus, RequestStatus, SubjectRef
 from effaced.outbox.claim import claim, claim_crashed
 from effaced.outbox.enqueue import Call, enqueue
@@ -301,7 +301,8 @@ class TestFlush:
                 raise RuntimeError("this request can't be completed")
             complete_operations(session, completed)
 
-        house.drain(on_operations_complete=refuses_bad)
+        with pytest.raises(Unavailable, match="What 1 of the calls returned"):
+            house.drain(on_operations_complete=refuses_bad)
         assert house.status(good) is RequestStatus.COMPLETED
         assert house.status(bad) is RequestStatus.RUNNING
         by_request = {entry.request_id: entry.status for entry in house.entries()}

@@ -24,7 +24,7 @@ from effaced.audit.append import Record
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.core.clock import ManualClock
 from effaced.core.db import Database
-from effaced.core.errors import ResolverError
+from effaced.core.errors import ResolverError, Unavailable
 from effaced.model import OutboxStatus, SubjectRef, Verification
 from effaced.resolvers.protocols import Answer, Erased, Limits
 from effaced.retries.policy import BackoffPolicy
@@ -92,13 +92,14 @@ class TestCrashes:
 class FailingSink(DatabaseAuditSink):
     """An audit sink that is down."""
 
-    def __init__(self, failures: int = 10**9) -> None:
+    def __init__(self, failures: int = 10**9, error: type[BaseException] = ConnectionError) -> None:
         self.failures = failures
+        self.error = error
 
     def append(self, session: Session, records: Sequence[Record]) -> None:
         if self.failures > 0:
             self.failures -= 1
-            raise ConnectionError("the sink is down")
+            raise self.error("the sink is down")
         super().append(session, records)
 
 
@@ -113,7 +114,8 @@ class TestResultsThatCanNotBeWritten:
         house.request(("crm", "1"), ("crm", "2"), ("crm", "3"))
         runner = runner_with(house, sink)
         for _ in range(5):
-            asyncio.run(runner.run_once())
+            with pytest.raises(Unavailable, match=r"What \d of the calls returned .* \(ConnectionError\)"):
+                asyncio.run(runner.run_once())
             noon.advance(LEASE * 2)
         assert {each.status for each in house.entries()} == {OutboxStatus.IN_FLIGHT}
         sink.failures = 0
@@ -122,10 +124,13 @@ class TestResultsThatCanNotBeWritten:
         assert {each.attempts for each in house.entries()} == {1}
         assert len(vendor.calls) >= 5
 
-    def test_are_written_without_another_call_when_the_sink_is_back_soon(self, house: House) -> None:
+    @pytest.mark.parametrize("error", [ConnectionError, asyncio.CancelledError, SystemExit])
+    def test_are_written_without_another_call_when_the_sink_is_back_soon(
+        self, house: House, error: type[BaseException]
+    ) -> None:
         vendor = house.vendor("crm", Vendor())
         house.request(("crm", "1"), ("crm", "2"))
-        assert asyncio.run(runner_with(house, FailingSink(failures=5)).run_once()) == 2
+        assert asyncio.run(runner_with(house, FailingSink(5, error)).run_once()) == 2
         assert len(vendor.calls) == 2
 
     def test_of_a_later_read_back_are_written_when_the_database_is_back(
@@ -194,8 +199,9 @@ class TestARunner:
 
         house.vendor("crm", Vendor(answer))
         house.request(("crm", "good"), ("crm", "bad"))
-        with policies_that_can_not_be_read(house.db):
-            assert house.drain() == 1
+        unavailable = pytest.raises(Unavailable, match="What 1 of the calls returned")
+        with policies_that_can_not_be_read(house.db), unavailable:
+            house.drain()
         assert sorted(each.status for each in house.entries()) == [
             OutboxStatus.IN_FLIGHT,
             OutboxStatus.SUCCEEDED,
@@ -476,6 +482,33 @@ class TestCancelled:
 
         asyncio.run(run())
         assert (house.entry().status, house.entry().last_error) == (OutboxStatus.FAILED, "TimeoutError")
+
+    def test_in_a_read_back_a_resolver_that_swallows_it_does_not_cost_the_erasure_its_success(
+        self, house: House
+    ) -> None:
+        forever = True
+
+        class LooksForever(Vendor):
+            async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool:
+                while forever:
+                    try:
+                        await asyncio.sleep(3600)
+                    except asyncio.CancelledError:
+                        continue
+                return True
+
+        vendor = house.vendor("crm", LooksForever(), timeout=timedelta(milliseconds=50))
+        house.request(("crm", "1"))
+
+        async def run() -> None:
+            nonlocal forever
+            await house.runner().run_once()
+            forever = False
+
+        asyncio.run(run())
+        assert len(vendor.calls) == 1
+        assert house.entry().status is OutboxStatus.SUCCEEDED
+        assert house.entry().verification is Verification.DUE
 
     def test_twice_it_still_settles_what_it_has_called(self, house: House) -> None:
         """A timeout of the host's, and then its shutdown, while the call is cleaning up."""

@@ -16,7 +16,7 @@ from effaced.core import clock
 from effaced.core.clock import ManualClock
 from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError, ResolverError
-from effaced.model import OutboxStatus, RequestStatus
+from effaced.model import OutboxStatus, RequestStatus, SubjectRef
 from effaced.outbox.claim import claim
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.entry import Entry
@@ -24,6 +24,7 @@ from effaced.outbox.tables import OutboxRow
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import AlreadyAbsent, Erased, Scheduled
 from effaced.saga.decide import decide
+from effaced.saga.facade import Outbox, OutboxEntry
 from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
 from effaced.triage.attest import attest
@@ -151,6 +152,17 @@ class TestRefused:
         house.vendor("c", Vendor(), after=("a",))
         with pytest.raises(ConfigurationError, match="a -> b -> c -> a"):
             house.runner()
+
+    @pytest.mark.parametrize("after", [{"a": ("a",)}, {"a": ("b",), "b": ("c",), "c": ("a",)}])
+    def test_a_circle_of_calls_is_before_anything_is_enqueued(
+        self, house: House, after: dict[str, tuple[str, ...]]
+    ) -> None:
+        entries = [
+            OutboxEntry(name, SubjectRef("person", "1"), "1", after=after.get(name, ())) for name in "abc"
+        ]
+        with house.db.begin() as session, pytest.raises(ConfigurationError, match="wait for each other"):
+            Outbox(house.db.sessions, keyring=KEYRING).enqueue(session, entries)
+        assert house.entries() == []
 
     def test_a_name_that_is_nobody_s_is_at_start(self, house: House) -> None:
         house.vendor("a", Vendor(), after=("nobody",))

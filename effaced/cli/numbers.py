@@ -1,0 +1,20 @@
+"""Numbers on the command line."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import click
+
+
+class Number(click.FloatRange):
+    """A number that one can reckon with: click's own types take `nan` for one within every range."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
