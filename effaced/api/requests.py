@@ -1,4 +1,4 @@
-"""Requests over HTTP: POST takes one in, GET tells how it stands, GET .../audit gives its trail."""
+"""Requests over HTTP: POST takes one in, GET tells how it stands, its attempts, and its audit trail."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.api import shapes
+from effaced.api.arguments import limit_of, only
 from effaced.api.auth import require_key, require_operator_for
 from effaced.api.bodies import RequestBody, read_body
 from effaced.api.current import current_runtime, find_request
@@ -21,6 +22,7 @@ from effaced.core.errors import Conflict, Problem, Refused
 from effaced.core.log import get_logger
 from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.requests.intake import IntakeRequest, receive
+from effaced.requests.read import list_attempts
 from effaced.runtime import Runtime
 
 blueprint = Blueprint("requests", __name__)
@@ -56,6 +58,18 @@ def show(name: str) -> Response:
     key = require_key(runtime.db, Scope.REQUESTS_READ)
     with runtime.db.read() as session:
         return jsonify(shapes.full(session, find_request(session, key, name)))
+
+
+@blueprint.get("/<name>/attempts")
+def attempts(name: str) -> Response:
+    """Every try at the request's external calls, oldest first."""
+    runtime = current_runtime()
+    key = require_key(runtime.db, Scope.REQUESTS_READ)
+    only(request.args, "after", "limit")
+    after, limit = request.args.get("after") or None, limit_of(request.args)
+    with runtime.db.read() as session:
+        page = list_attempts(session, find_request(session, key, name).id, after=after, limit=limit)
+    return jsonify({"attempts": [shapes.attempt(each) for each in page.items], "next": page.next})
 
 
 @blueprint.get("/<name>/audit")

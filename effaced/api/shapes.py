@@ -15,6 +15,7 @@ from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of
 from effaced.outbox.tables import Operation
 from effaced.requests.duplicates import may_reveal, visible_status
 from effaced.requests.progress import BatchProgress, progress_of
+from effaced.requests.read import AttemptLine
 from effaced.requests.tables import Request
 
 EVENTS_SHOWN = 500
@@ -61,6 +62,21 @@ def full(session: Session, request: Request) -> dict[str, Any]:
     }
 
 
+def attempt(line: AttemptLine) -> dict[str, Any]:
+    """One try at an external call."""
+    return {
+        "entry_id": str(line.entry_id),
+        "resolver": line.resolver,
+        "role": line.role and line.role.value,
+        "number": line.number,
+        "at": clock.text(line.at),
+        "outcome": line.outcome.value,
+        "status_code": line.status_code,
+        "latency_ms": line.latency_ms,
+        "error": line.error,
+    }
+
+
 def path_of(request: Request) -> str:
     return f"/api/v1/requests/{request.id}"
 
@@ -80,7 +96,8 @@ def _progress(progress: BatchProgress | None) -> dict[str, Any] | None:
 def _entry(entry: EntryLine) -> dict[str, Any]:
     return {
         "id": str(entry.entry_id),
-        "system": entry.resolver,
+        "resolver": entry.resolver,
+        "system": entry.resolver,  # its earlier name
         "operation": entry.operation.value,
         "status": entry.status.value,
         "outcome": entry.outcome and entry.outcome.value,

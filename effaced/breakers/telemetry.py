@@ -108,7 +108,13 @@ def names_of_all(called: Collection[Called]) -> list[str]:
     return [*sorted(resolver_name(each.resolver) for each in called), *sorted(hosts)]
 
 
-def summary(session: Session, called: Sequence[Called], window_s: float = DAY_S) -> list[BreakerSummary]:
+def summary(
+    session: Session,
+    called: Sequence[Called],
+    window_s: float = DAY_S,
+    *,
+    only: Collection[str] | None = None,
+) -> list[BreakerSummary]:
     """All breakers over the last seconds, including those of removed systems that had transitions."""
     until = clock.now()
     since = until - require_window(window_s)
@@ -124,6 +130,7 @@ def summary(session: Session, called: Sequence[Called], window_s: float = DAY_S)
             until,
         )
         for name in [*names, *moved]
+        if only is None or name in only
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +42,7 @@ def register(app: Flask) -> None:
         countdown=countdown,
         percent=percent,
         milliseconds=milliseconds,
+        duration=duration,
     )
     app.jinja_env.globals.update(
         badge=badge,
@@ -78,6 +79,11 @@ def percent(share: float) -> str:
 def milliseconds(value: float) -> str:
     """340 ms, 2.4 s"""
     return f"{value:.0f} ms" if value < 1_000 else f"{value / 1_000:.1f} s"
+
+
+def duration(value: timedelta) -> str:
+    """45 s, 4 min 10 s"""
+    return times.duration(value.total_seconds())
 
 
 def iso(value: datetime) -> str:

@@ -32,8 +32,12 @@ def relative(value: datetime, now: datetime) -> str:
 
 
 def countdown(until: datetime, now: datetime) -> str:
-    """45 s, 4 min 10 s, 2 h 5 min, 3 days"""
-    seconds = max(0, round((until - now).total_seconds()))
+    return duration((until - now).total_seconds())
+
+
+def duration(seconds: float) -> str:
+    """45 s, 4 min 10 s, 2 h 5 min, 3 days; never less than 0 s"""
+    seconds = max(0, round(seconds))
     if seconds < 60:
         return f"{seconds} s"
     if seconds < 3_600:

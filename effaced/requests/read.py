@@ -178,6 +178,18 @@ def last_attempts_of(session: Session, request_id: UUID, *, limit: int) -> list[
     return [AttemptLine(*row) for row in reversed(session.execute(query).all())]
 
 
+def list_attempts(
+    session: Session, request_id: UUID, *, after: str | None = None, limit: int = PAGE
+) -> Page[AttemptLine]:
+    """The tries of one request, oldest first."""
+    columns = [getattr(Attempt, name) for name in AttemptLine.__slots__]
+    query = select(*columns).where(Attempt.request_id == request_id).order_by(Attempt.id).limit(limit + 1)
+    if after is not None:
+        query = query.where(after_key([Attempt.id], decode(after, int)))
+    lines = [AttemptLine(*row) for row in session.execute(query)]
+    return page_of(lines, limit, [(line.id,) for line in lines])
+
+
 # --- how the conditions are made ---
 
 

@@ -173,13 +173,6 @@ class DriftReconciler:
         """Make `get_drift_reconciler` create a new instance."""
         DriftReconciler._instance = None
 
-    def _after(self, pause: float, do_reconcile: Callable[[], None]) -> None:
-        token = _jitter_applied.set(pause)
-        try:
-            do_reconcile()
-        finally:
-            _jitter_applied.reset(token)
-
 
 def judge(
     l1_state: str, l2_state: str, l1_updated_at: datetime | None = None, l2_updated_at: datetime | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,10 +16,17 @@ from effaced.core import clock
 
 def read_outages(session: Session, window_s: float) -> dict[str, Any]:
     """Failures as a timeline and by breaker, and how each difference was resolved, as plain values."""
-    since = clock.now() - timedelta(seconds=window_s)
-    drift = [asdict(each) for each in drift_history(session, since=since)]
-    found = analyze_failures(sync_failures(session, since=since)) | {"drift": drift}
+    found = analyze_outages(session, timedelta(seconds=window_s))
     return {name: _plain(each) for name, each in found.items()}
+
+
+def analyze_outages(
+    session: Session, window: timedelta, names: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The same with moments and enums as they are; of these breakers, or of all."""
+    since = clock.now() - window
+    drift = [asdict(each) for each in drift_history(session, since=since, names=names)]
+    return analyze_failures(sync_failures(session, since=since, names=names)) | {"drift": drift}
 
 
 def _plain(value: Any) -> Any:

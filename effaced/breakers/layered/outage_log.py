@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Select, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from effaced.breakers.layered.drift import DriftReconciliationRecord, DriftReconciliationResult
@@ -91,11 +91,15 @@ class OutageLog:
 
 
 def sync_failures(
-    session: Session, *, since: datetime | None = None, limit: int = MOST_RECORDS
+    session: Session,
+    *,
+    since: datetime | None = None,
+    names: Collection[str] | None = None,
+    limit: int = MOST_RECORDS,
 ) -> list[L2SyncFailureRecord]:
     """The latest records of all processes, oldest first."""
     found = select(shadow).order_by(shadow.c.id.desc()).limit(limit)
-    rows = session.execute(found if since is None else found.where(shadow.c.failed_at >= since)).all()
+    rows = session.execute(_restricted(found, shadow.c.failed_at, since, shadow.c.service_name, names)).all()
     return [
         L2SyncFailureRecord(
             service_name=row.service_name,
@@ -113,16 +117,33 @@ def sync_failures(
 
 
 def drift_history(
-    session: Session, *, since: datetime | None = None, limit: int = MOST_RECORDS
+    session: Session,
+    *,
+    since: datetime | None = None,
+    names: Collection[str] | None = None,
+    limit: int = MOST_RECORDS,
 ) -> list[DriftReconciliationRecord]:
     """The latest reconciliations of all processes, oldest first."""
     columns = [drift.c[name] for name in DriftReconciliationRecord.__dataclass_fields__]
     found: Select[Any] = select(*columns).order_by(drift.c.id.desc()).limit(limit)
-    rows = session.execute(found if since is None else found.where(drift.c.reconciled_at >= since)).all()
+    rows = session.execute(
+        _restricted(found, drift.c.reconciled_at, since, drift.c.service_name, names)
+    ).all()
     return [
         DriftReconciliationRecord(**(row._asdict() | {"result": DriftReconciliationResult(row.result)}))
         for row in reversed(rows)
     ]
+
+
+def _restricted(
+    query: Select[Any],
+    moment: ColumnElement[Any],
+    since: datetime | None,
+    name: ColumnElement[Any],
+    names: Collection[str] | None,
+) -> Select[Any]:
+    query = query if since is None else query.where(moment >= since)
+    return query if names is None else query.where(name.in_(names))
 
 
 def delete_old(session: Session, older_than: timedelta) -> int:

@@ -16,6 +16,7 @@ from effaced.breakers import transitions
 from effaced.breakers.model import host_name
 from effaced.console.current import runtime
 from effaced.console.htmx import go_to, render, say
+from effaced.console.resolver.activity import breaker_figures, outages
 from effaced.console.resolver.breakers import breakers_of
 from effaced.console.resolver.policies import breaker_lines, breaker_name, override_of, retry_lines
 from effaced.console.resolver.policy_form import CHOICES, PolicyForm
@@ -52,12 +53,15 @@ def render_page(name: str, typed: Typed | None = None, *, policy: PolicyForm | N
         called = view.system.registered is not None and not view.system.by_hand
         override = override_of(session, name)
         host = view.system.registered.host if view.system.registered else None
+        names = _breakers_of(name)
         context = {
             "retry": retry_lines(session, name) if called else [],
             "breaking": breaker_lines(session, breaker_name(name)) if called else [],
             "host_breaking": breaker_lines(session, host_name(host)) if called and host else [],
             "plans": plans_for(session, name) if called else [],
             "undoable": undoable(session, name) if called else [],
+            "figures": breaker_figures(session, names) if called else [],
+            "outages": outages(session, names),
             "override": override,
             "changed_by": _changed_by(session, override),
         }
@@ -86,13 +90,16 @@ def find(session: Session, name: str) -> SystemView:
 def moves(name: str) -> dict[str, object]:
     """A page of what its breakers did."""
     after = request.args.get("after") or None
-    registry = runtime().registry
-    names = breakers_of(registry.get(name)) if name in registry else (breaker_name(name),)
     with runtime().db.read() as session:
-        page = transitions.page(session, names, after=after, limit=MOVES)
+        page = transitions.page(session, _breakers_of(name), after=after, limit=MOVES)
         who = names_of(session, [each.actor for each in page.items])
     url = url_for("console.resolver.index", name=name)
     return {"page": page, "who": who, "after": after, "next_url": with_query(url, {"after": page.next})}
+
+
+def _breakers_of(name: str) -> tuple[str, ...]:
+    registry = runtime().registry
+    return breakers_of(registry.get(name)) if name in registry else (breaker_name(name),)
 
 
 def back(name: str, said: str, *, tone: str = "good") -> Response:

@@ -72,6 +72,7 @@ def test_it_tells_how_each_system_stands_and_what_happened(trusted_api: Api) -> 
     assert running["entries"] == [
         {
             "id": running["entries"][0]["id"],
+            "resolver": "crm",
             "system": "crm",
             "operation": "erase",
             "status": "pending",
@@ -139,7 +140,7 @@ def test_no_route_opens_a_request_to_a_key_whose_own_is_its_duplicate(api: Api) 
         if rule.rule.startswith("/api/v1/requests/")
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     ]
-    assert len(routes) == 5
+    assert len(routes) == 6
     before = api.rows()
     for method, rule in routes:
         for name in (sent["id"], sent["ref"]):
@@ -192,3 +193,30 @@ def test_another_format_is_refused_by_name_and_nothing_is_recorded(api: Api) -> 
 def test_somebody_else_s_trail_is_not_found(api: Api) -> None:
     where = api.post(api.erasure("1")).headers["Location"]
     assert api.get(f"{where}/audit", token=api.new_key("crm")).status_code == 404
+
+
+class TestAttempts:
+    def attempts_of(self, api: Api, where: str, query: str = "") -> Any:
+        return api.get(f"{where}/attempts{query}").get_json()
+
+    def test_every_try_is_listed_oldest_first_read_backs_included(self, trusted_api: Api) -> None:
+        found = self.attempts_of(
+            trusted_api,
+            read_back_by(trusted_api, VerifyingRecordingResolver(absent=lambda _: False)),
+        )
+        assert [(each["resolver"], each["role"], each["number"]) for each in found["attempts"]] == [
+            ("crm", "erase", 1),
+            ("crm", "verify", 1),
+        ]
+        assert found["attempts"][0]["outcome"] == "success"
+        assert found["next"] is None
+
+    def test_they_come_in_pages(self, trusted_api: Api) -> None:
+        where = read_back_by(trusted_api, VerifyingRecordingResolver(absent=lambda _: False))
+        first = self.attempts_of(trusted_api, where, "?limit=1")
+        second = self.attempts_of(trusted_api, where, f"?limit=1&after={first['next']}")
+        assert [each["role"] for page in (first, second) for each in page["attempts"]] == ["erase", "verify"]
+
+    def test_another_key_does_not_see_them(self, api: Api) -> None:
+        sent = api.post(api.erasure("1")).headers["Location"]
+        assert api.get(f"{sent}/attempts", token=api.new_key("other")).status_code == 404

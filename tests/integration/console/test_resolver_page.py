@@ -11,6 +11,8 @@ import pytest
 from sqlalchemy import insert, select
 
 from effaced.audit.tables import AuditEvent
+from effaced.breakers.layered.drift import DriftReconciler
+from effaced.breakers.layered.outage_log import L2SyncFailureRecord, OutageLog
 from effaced.breakers.model import BreakerState
 from effaced.core import clock
 from effaced.core.servers import Valkey
@@ -346,3 +348,38 @@ def test_a_reset_says_that_the_host_still_blocks_and_can_include_it(house: House
     assert "The breaker of its host api.example still blocks calls to crm." in told
     ada.post(f"{PAGE}/steer/reset", {"reason": REASON, "include_host": "yes"})
     assert breaker(house, "host:api.example") is BreakerState.CLOSED
+
+
+def test_the_last_day_of_its_breakers_is_told_in_figures(house: House, ada: Visitor) -> None:
+    on_a_host(house)
+    open_by_failures(house, "host:api.example")
+    with clock.pretend(NOON + timedelta(seconds=90)):
+        told = read(ada.get(PAGE).text)
+    figures = told.split("Its breakers in the last 24 hours")[1]
+    assert re.search(r"Host api.example 1 calls failed one after the other 1 min 0 s", figures)
+    assert re.search(r"crm 0 – 0 s", figures)
+
+
+def test_what_an_outage_of_the_store_cost_is_told_for_its_own_breakers_only(
+    house: House, ada: Visitor
+) -> None:
+    assert "While the breaker store was away" not in ada.get(PAGE).text
+    log = OutageLog(house.runtime.db)
+    for name in ("resolver:crm", "resolver:files"):
+        log.add(L2SyncFailureRecord(name, "open", clock.now(), "ConnectionError", "closed"))
+    log.add_drift(DriftReconciler().reconcile_and_record("resolver:crm", "open", "closed", clock.now(), None))
+    told = read(ada.get(PAGE).text).split("While the breaker store was away")[1]
+    assert "1 change did not reach the store" in told
+    assert "1 still has not" in told
+    assert re.search(r"resolver:crm closed to open not yet", told)
+    assert re.search(r"resolver:crm open closed the process's state", html.unescape(told))
+    assert "resolver:files" not in told
+
+
+def test_a_pin_of_the_host_is_removed_without_a_reset(house: House, ada: Visitor) -> None:
+    on_a_host(house)
+    house.runtime.breakers.force_open("host:api.example", seconds=600, actor="cli")
+    assert "steer/unpin?breaker=host" in ada.get(PAGE).text
+    ada.post(f"{PAGE}/steer/unpin?breaker=host", {"reason": REASON})
+    assert breaker(house, "host:api.example") is BreakerState.OPEN
+    assert "steer/unpin" not in ada.get(PAGE).text
