@@ -60,6 +60,16 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
     assert broken == []
 
 
+def test_the_index_lists_every_page() -> None:
+    listed = {target for target, _ in _LINK.findall(prose(DOCS / "index.md"))}
+    pages = {
+        str(page.relative_to(DOCS))
+        for page in DOCS.rglob("*.md")
+        if page.parent.name not in {"decisions", "clinic", "saas", "shop"} and page.name != "index.md"
+    }
+    assert pages - listed == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_source_file_that_is_named_exists(page: Path) -> None:
     named = re.findall(r"(?<![\w/])(?:effaced|tests|migrations|templates|static)/[\w/.-]+\.\w+", prose(page))
@@ -70,6 +80,16 @@ def test_every_name_in_the_story_is_in_the_code() -> None:
     """`requests.execute.Executor.attempt` means effaced.requests.execute, its Executor, its attempt."""
     names = dotted_names(STORY.read_text(encoding="utf-8"))
     assert names, "the story names functions"
+    assert [each for each in names if resolve(each) is None] == []
+
+
+def test_every_name_that_seed_items_have_here_is_in_the_code() -> None:
+    page = (DOCS / "reference" / "seeds.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    names = dotted_names("\n".join(here for _seed, here, *_why in rows))
+    assert len(names) > 150, "the table names what each seed item is called here"
+    packages = {path.stem for path in (ROOT / "effaced").iterdir()}
+    names += [each for each in dotted_names(page) if each.partition(".")[0] in packages]
     assert [each for each in names if resolve(each) is None] == []
 
 
