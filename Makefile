@@ -17,7 +17,7 @@ HEADING := @printf '\n== %s\n'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test check lint types browser drill lock clean
+.PHONY: help setup setup-dev run test test-fast check lint types browser drill lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ test: lint browser ## Run all checks and all tests, on servers of their own.
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) $(TESTS) || failed=1; \
 	wait $$checking || failed=1; cat $$log; rm -f $$log; exit $$failed
 	@printf '\nAll checks and tests passed.\n'
+
+test-fast: setup-dev ## Run the unit and contract tests alone.
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS) tests/unit tests/contract
 
 check: lint types ## Lint, formatting, types, and who imports whom.
 

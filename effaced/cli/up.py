@@ -166,12 +166,18 @@ def _welcome(address: str, folder: Path, loaded: Loaded | None) -> None:
     if loaded:
         click.echo(f"  Sign in   {OFFICER}  /  {PASSWORD}   (also admin@ and auditor@demo.example)")
         click.echo(f"  Vendors   {os.environ['EFFACED_DEMO_VENDORS']}   (switch faults on and watch)")
-        click.echo("  Drill     effaced demo outage payment   (in another terminal)")
+        click.echo(f"  Drill     {_command()} demo outage payment   (in another terminal)")
         click.echo(f"  API key   {loaded.api_token}")
     else:
         click.echo("  Sign in   `effaced officer add` makes the first officer")
     click.echo(f"  Logs      {folder / 'logs'}")
     click.echo("\n  Ctrl-C stops everything.\n")
+
+
+def _command() -> str:
+    """What to type in another terminal of the same folder: as this process was started, if by that name."""
+    typed = Path(sys.argv[0])
+    return str(typed) if typed.name == "effaced" else "effaced"
 
 
 def _answers(url: str) -> bool:

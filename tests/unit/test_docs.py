@@ -93,6 +93,13 @@ def test_every_name_that_seed_items_have_here_is_in_the_code() -> None:
     assert [each for each in names if resolve(each) is None] == []
 
 
+def test_contributing_has_a_line_for_each_package() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The packages")[2]
+    listed = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", table.partition("\n## ")[0], re.MULTILINE)
+    packages = {path.stem for path in (ROOT / "effaced").iterdir() if not path.name.startswith("_")}
+    assert sorted(listed) == sorted(packages - {"py"})
+
+
 @pytest.mark.parametrize("name", list(Settings.model_fields))
 def test_every_setting_is_in_the_reference_with_its_default(name: str) -> None:
     page = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
