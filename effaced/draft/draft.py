@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from effaced.core.errors import ConfigurationError
 from effaced.datamap.schema.read import read_schema
 from effaced.datamap.vocabulary.concepts import BY_WORD
-from effaced.datamap.vocabulary.names import concept_in, pieces, pointer, system_of
+from effaced.datamap.vocabulary.names import concept_in, pointer, split_name, system_of
 from effaced.draft.elsewhere import find_elsewhere
 from effaced.draft.find_by_value import find_by_value
 from effaced.draft.find_copies import find_copies
@@ -148,14 +148,14 @@ def _mentions(sketch: Sketch, name: str) -> list[tuple[Edge, Mapping[str, Rule]]
 def _copies(sketch: Sketch, edge: Edge) -> list[str]:
     """assignee_name beside assignee_id."""
     said = pointer(edge.columns[0])
-    stem = said.stem if said else pieces(edge.columns[0])[:-1] if edge.by_email else ()
+    stem = said.stem if said else split_name(edge.columns[0])[:-1] if edge.by_email else ()
     if not stem:
         return []
     table = sketch.schema.tables[edge.table]
     return [
         column
         for column in telling(table)
-        if column not in edge.columns and pieces(column)[: len(stem)] == stem
+        if column not in edge.columns and split_name(column)[: len(stem)] == stem
     ]
 
 

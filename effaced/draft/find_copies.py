@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from effaced.datamap.schema.tables import LiveSchema, LiveTable
 from effaced.datamap.vocabulary import words
-from effaced.datamap.vocabulary.names import pieces, singular
+from effaced.datamap.vocabulary.names import singular, split_name
 from effaced.draft.find_people import key_of
 from effaced.draft.find_pointers import SURE, comparable
 from effaced.draft.samples import Samples
@@ -38,11 +38,11 @@ def _comparable(table: LiveTable, original: LiveTable, key: tuple[str, ...]) -> 
 
 
 def _words(name: str) -> str:
-    return "".join(singular(word) for word in pieces(name.rpartition(".")[2]))
+    return "".join(singular(word) for word in split_name(name.rpartition(".")[2]))
 
 
 def _original(name: str) -> Iterator[str]:
-    parts = [singular(word) for word in pieces(name.rpartition(".")[2])]
+    parts = [singular(word) for word in split_name(name.rpartition(".")[2])]
     if len(parts) > 1 and parts[-1] in words.COPIES:
         yield "".join(parts[:-1])
     if len(parts) > 1 and parts[0] in words.COPIES:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from effaced.datamap.schema.tables import LiveColumn, LiveSchema, LiveTable
 from effaced.datamap.vocabulary import words
-from effaced.datamap.vocabulary.names import concept_in, is_one_of, pieces
+from effaced.datamap.vocabulary.names import concept_in, is_one_of, split_name
 from effaced.draft.find_pointers import SURE, UNLIKELY, comparable
 from effaced.draft.samples import Samples, shape
 from effaced.draft.sketch import Edge, Person
@@ -55,7 +55,7 @@ def find_by_email(
 
 def _of_another(column: LiveColumn) -> bool:
     """holder_email, to_email: whoever has the row, this may be another."""
-    return any(word in _OTHERS for word in pieces(column.name)[:-1])
+    return any(word in _OTHERS for word in split_name(column.name)[:-1])
 
 
 def _with_own_email(

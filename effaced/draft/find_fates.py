@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from effaced.datamap.schema.tables import LiveTable
 from effaced.datamap.vocabulary import words
-from effaced.datamap.vocabulary.names import concept_in, is_one_of, pieces, table_words
+from effaced.datamap.vocabulary.names import concept_in, is_one_of, split_name, table_words
 from effaced.draft.find_owners import ancestors
 from effaced.draft.find_people import key_of
 from effaced.draft.private import tells
@@ -83,7 +83,7 @@ def amounts(table: LiveTable) -> list[str]:
 def _is_taxed(table: LiveTable) -> bool:
     """Amounts with their tax are an invoice's, whatever it is called."""
     found = amounts(table)
-    taxes = [name for name in found if set(pieces(name)) & set(words.TAXES)]
+    taxes = [name for name in found if set(split_name(name)) & set(words.TAXES)]
     return bool(taxes) and len(found) > len(taxes) and _is_dated_amount(table)
 
 

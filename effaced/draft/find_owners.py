@@ -6,7 +6,7 @@ from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.names import (
     head,
     is_one_of,
-    pieces,
+    split_name,
     table_words,
 )
 from effaced.draft.find_people import key_of
@@ -176,7 +176,7 @@ def _of_others(sketch: Sketch, edge: Edge) -> bool:
         is_one_of(word, words.PEOPLE)
         for column in telling(table)
         if column not in edge.columns
-        for word in pieces(column)[:-1]
+        for word in split_name(column)[:-1]
     )
 
 

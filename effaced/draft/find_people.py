@@ -11,7 +11,7 @@ from effaced.datamap.compile.key import KEY_FAMILIES
 from effaced.datamap.schema.tables import LiveSchema, LiveTable
 from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.concepts import BY_WORD
-from effaced.datamap.vocabulary.names import concept_in, head, is_one_of, pieces, singular, table_words
+from effaced.datamap.vocabulary.names import concept_in, head, is_one_of, singular, split_name, table_words
 from effaced.draft.roles import is_staff, role
 from effaced.draft.samples import Samples, shape
 from effaced.draft.sketch import Edge, Person
@@ -154,7 +154,7 @@ def _concepts(samples: Samples, table: LiveTable) -> Iterator[tuple[str, str]]:
     """What the columns say about somebody: by their names, or by e-mail addresses in them."""
     named = _named(table.name) > 0
     for column in table.columns.values():
-        if not named and set(pieces(column.name)[:1]) & set(words.CONTACTS):
+        if not named and set(split_name(column.name)[:1]) & set(words.CONTACTS):
             # Who has a contact person is none.
             continue
         concept = concept_in(table, column)

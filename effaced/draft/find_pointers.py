@@ -11,10 +11,10 @@ from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.abbreviations import SHORT
 from effaced.datamap.vocabulary.names import (
     concept_in,
-    pieces,
     pointer,
     singular,
-    spelled,
+    split_and_expand,
+    split_name,
     system_of,
     table_words,
 )
@@ -74,7 +74,7 @@ def _by_key(
         return None
     [(target, name)] = called_so
     concept = concept_in(target, target.columns[name])
-    if concept and concept.word == "number" and len(pieces(name)) == 1:
+    if concept and concept.word == "number" and len(split_name(name)) == 1:
         share = samples.share(table.name, target.name, ((column.name, name),))
         if share is None or share.of < 3:
             return None
@@ -117,7 +117,7 @@ def _by_name(schema: LiveSchema, samples: Samples, table: LiveTable, column: Liv
         if other is None or (own_key and key_of(target) != (other.name,)):
             continue
         # An order's number need not be its id.
-        same_ending = said.ending in (*_IDS, "") or said.ending in pieces(other.name)
+        same_ending = said.ending in (*_IDS, "") or said.ending in split_name(other.name)
         reason = f"named like {target.name}.{other.name}"
         edge = judged(
             samples, table, column, target, other, reason, guessed=not same_ending or target not in exact
@@ -131,12 +131,12 @@ def _by_end_of_name(
     samples: Samples, table: LiveTable, column: LiveColumn, keys: Mapping[str, list[tuple[LiveTable, str]]]
 ) -> Edge | None:
     """A key's own name with something before or a number after it: host_cont_id, cont_id_2."""
-    called = pieces(column.name)
+    called = split_name(column.name)
     numbered = len(called) > 1 and called[-1].isdigit()
     called = called[:-1] if numbered else called
     for found in keys.values():
         target, name = found[0]
-        own = pieces(name)
+        own = split_name(name)
         if len(found) > 1 or len(own) < 2 or called[-len(own) :] != own or (name,) != key_of(target):
             continue
         if column.name == name or table.determines([column.name]):
@@ -193,7 +193,7 @@ def _says_whose(table: LiveTable, column: LiveColumn) -> bool:
         return True
     if column.family not in ("text", "number", "uuid") or (concept and concept.word in _ELSEWHERE):
         return False
-    if len(pieces(column.name)) > 1 or column.name.lower() == "uid" or (concept and concept.tells):
+    if len(split_name(column.name)) > 1 or column.name.lower() == "uid" or (concept and concept.tells):
         return True
     # A card number that is called just `card`; texts like barcodes must be found there to count.
     long = column.name.lower() not in words.POINTER_ENDINGS and len(column.name) > 3
@@ -277,13 +277,13 @@ def _target_column(target: LiveTable, column: LiveColumn, ending: str) -> LiveCo
             return each
     if ending not in _IDS:
         for each in single:
-            if pieces(each.name)[-1:] == (ending,):
+            if split_name(each.name)[-1:] == (ending,):
                 return each
     return target.columns[key[0]] if len(key) == 1 else None
 
 
 def _full(name: str) -> tuple[str, ...]:
-    return tuple(singular(word) for word in spelled(name))
+    return tuple(singular(word) for word in split_and_expand(name))
 
 
 def _alike(some: tuple[str, ...], others: tuple[str, ...]) -> bool:

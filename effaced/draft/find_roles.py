@@ -12,10 +12,10 @@ from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.names import (
     Pointer,
     is_one_of,
-    pieces,
     pointer,
     singular,
-    spelled,
+    split_and_expand,
+    split_name,
     system_of,
     table_words,
 )
@@ -49,7 +49,7 @@ def _by_role(
     schema: LiveSchema, samples: Samples, people: list[Person], table: LiveTable, column: LiveColumn
 ) -> Edge | None:
     said = None if system_of(column.name) else pointer(column.name)
-    if said is None and pieces(column.name) in (("uid",), ("userid",)):
+    if said is None and split_name(column.name) in (("uid",), ("userid",)):
         said = Pointer(("user",), "id")
     if said is None or (table.determines([column.name]) and table.name in {each.table for each in people}):
         return None
@@ -164,7 +164,7 @@ def _by_ending(
         target = schema.tables[person.table]
         if len(person.key) != 1 or not comparable(column, target.columns[person.key[0]]):
             continue
-        like_key = pieces(person.key[0]) == (said.ending,) and said.ending != "id"
+        like_key = split_name(person.key[0]) == (said.ending,) and said.ending != "id"
         if not like_key and not (said.ending == "id" and said.stem[-1].endswith(words.ROLE_ENDINGS)):
             continue
         reason = f"ends like {target.name}.{person.key[0]}" if like_key else "a word for a person"
@@ -188,10 +188,12 @@ def find_pairs(schema: LiveSchema, samples: Samples) -> Iterator[Edge]:
 def owner_pairs(table: LiveTable) -> Iterator[tuple[LiveColumn, LiveColumn, bool]]:
     """Columns for a class and an id of it, and whether the class is one of Django's numbers."""
     for kind in table.columns.values():
-        parts = pieces(kind.name)
+        parts = split_name(kind.name)
         django = parts[-3:] in (("content", "type", "id"), ("object", "type", "id"))
         names = {(*parts[:-3], "object", "id")} if django else set(_ids_of_class(parts))
-        where = [each for each in table.columns.values() if pieces(each.name) in names and each is not kind]
+        where = [
+            each for each in table.columns.values() if split_name(each.name) in names and each is not kind
+        ]
         if where:
             yield kind, where[0], django
 
@@ -244,7 +246,7 @@ def _content_types(schema: LiveSchema, samples: Samples) -> dict[Any, str]:
 def _table_of_class(schema: LiveSchema, word: str) -> LiveTable | None:
     """App\\Models\\User, auth.user and Customer all name a table."""
     last = re.split(r"[\\./:]+", word)[-1]
-    wanted = tuple(singular(part) for part in spelled(last))
+    wanted = tuple(singular(part) for part in split_and_expand(last))
     joined = "".join(wanted)
     for table in schema.tables.values():
         found = table_words(table.name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from effaced.datamap.vocabulary import words
-from effaced.datamap.vocabulary.names import is_one_of, pieces
+from effaced.datamap.vocabulary.names import is_one_of, split_name
 from effaced.draft.find_people import key_of
 from effaced.draft.roles import role
 from effaced.draft.sketch import Edge, Sketch
@@ -95,4 +95,4 @@ def _written(
 
 def _writes(edge: Edge) -> bool:
     """An owner may have something for others as well; an author has written it."""
-    return role(edge) in ("", "owning") and "owner" not in pieces(edge.columns[0])
+    return role(edge) in ("", "owning") and "owner" not in split_name(edge.columns[0])

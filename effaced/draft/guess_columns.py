@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from effaced.datamap.schema.tables import LiveColumn, LiveTable
 from effaced.datamap.vocabulary import words
-from effaced.datamap.vocabulary.names import is_one_of, pieces, system_of
+from effaced.datamap.vocabulary.names import is_one_of, split_name, system_of
 from effaced.draft.doubts import guessed_link, link_doubt, mention_doubt
 from effaced.draft.find_emails import same_addresses
 from effaced.draft.find_owners import ancestors
@@ -84,7 +84,9 @@ class Guesser:
         law = self.sketch.records[table.name]
         look = self._look(table, column)
         word = look.concept.word if look.concept else ""
-        remark = word == "free_text" and law == "financial" and not ON_THE_RECORD & set(pieces(column.name))
+        remark = (
+            word == "free_text" and law == "financial" and not ON_THE_RECORD & set(split_name(column.name))
+        )
         linking = any(column.name in edge.columns for edge in self._links(table.name))
         if not (remark or word in BESIDE_THE_RECORD[law]) or (linking and word != "email"):
             return None

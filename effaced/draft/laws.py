@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from effaced.datamap.schema.tables import LiveTable
-from effaced.datamap.vocabulary.names import pieces
+from effaced.datamap.vocabulary.names import split_name
 
 # What no law wants of a kept record.
 BESIDE_THE_RECORD = {
@@ -52,5 +52,5 @@ def retain(table: LiveTable, law: str, *, dated: bool = True) -> str:
 
 
 def _rank(name: str) -> int:
-    found = [place for place, word in enumerate(_BEST_DATES) if word in pieces(name)]
+    found = [place for place, word in enumerate(_BEST_DATES) if word in split_name(name)]
     return min(found, default=len(_BEST_DATES))

@@ -10,7 +10,7 @@ from typing import Any
 from effaced.datamap.schema.tables import LiveColumn, LiveTable
 from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.concepts import BY_WORD, CONCEPTS, Concept
-from effaced.datamap.vocabulary.names import concept_in, concept_of, names_person, pieces, singular
+from effaced.datamap.vocabulary.names import concept_in, concept_of, names_person, singular, split_name
 from effaced.draft.samples import Samples, documents, is_code, is_prose, shape
 
 # Forms that no other content has by chance.
@@ -150,12 +150,12 @@ def _label(path: Path, value: Any) -> str | None:
 def _is_known(key: str) -> bool:
     vocabulary = _vocabulary()
     return bool(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key)) and all(
-        word in vocabulary or singular(word) in vocabulary for word in pieces(key)
+        word in vocabulary or singular(word) in vocabulary for word in split_name(key)
     )
 
 
 def _vocabulary() -> frozenset[str]:
-    phrases = {word for concept in CONCEPTS for phrase in concept.phrases for word in pieces(phrase)}
+    phrases = {word for concept in CONCEPTS for phrase in concept.phrases for word in split_name(phrase)}
     return frozenset(
         {
             *phrases,

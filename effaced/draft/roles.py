@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import cache
 
 from effaced.datamap.vocabulary import words
-from effaced.datamap.vocabulary.names import is_one_of, pieces, pointer, singular, spelled, table_words
+from effaced.datamap.vocabulary.names import (
+    is_one_of,
+    pointer,
+    singular,
+    split_and_expand,
+    split_name,
+    table_words,
+)
 from effaced.draft.sketch import Edge
 
 
@@ -16,14 +23,14 @@ def is_staff(name: str) -> bool:
 
 def acts(edge: Edge) -> bool:
     """Whether it names the one who set the row off."""
-    return any(word in words.ACTING_ROLES for column in edge.columns for word in pieces(column))
+    return any(word in words.ACTING_ROLES for column in edge.columns for word in split_name(column))
 
 
 def names_target(edge: Edge) -> bool:
     """Whether the column is called after the table or its key: agent_id to agents, persnr to persnr."""
     target = set(table_words(edge.to))
     return any(
-        own.lower() == other.lower() or target & {singular(word) for word in spelled(own)}
+        own.lower() == other.lower() or target & {singular(word) for word in split_and_expand(own)}
         for own, other in edge.on
     )
 
@@ -43,8 +50,8 @@ def role(edge: Edge) -> str:
     """owning, receiving, mentioning, making, acting, choosing, or '' for one that only names its table."""
     for column, other in edge.on:
         said = pointer(column)
-        stem = said.stem if said else spelled(column)
-        if {"address", "email", "mail"} & {*stem, *pieces(other)}:
+        stem = said.stem if said else split_and_expand(column)
+        if {"address", "email", "mail"} & {*stem, *split_name(other)}:
             # Mail to somebody is as much theirs as mail from them.
             stem = tuple(word for word in stem if word not in ("to", "from", "cc", "contact"))
         if tuple(singular(word) for word in stem) == table_words(edge.to):

@@ -15,8 +15,8 @@ from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db.sql import insert_rows
 from effaced.core.errors import NotFound, Refused, Unavailable
-from effaced.datamap.plan.retention import TODAY, Ended, Kept, RetentionPlan
-from effaced.datamap.run.values import values_to_look
+from effaced.datamap.plan.retention import TODAY, DueRows, KeptRows, RetentionPlan
+from effaced.datamap.run.values import parameters_for_reading
 from effaced.model import SubjectKey, new_id
 from effaced.requests.subject import open_sealed, seal_subject
 from effaced.requests.tables import Request, Retention
@@ -46,8 +46,8 @@ class Assessment:
     """The state of one retention now, and what ending it would do."""
 
     standing: RetentionState
-    ended: Ended = field(default_factory=Ended)
-    kept: Kept | None = None
+    ended: DueRows = field(default_factory=DueRows)
+    kept: KeptRows | None = None
 
 
 def record_retentions(
@@ -56,7 +56,7 @@ def record_retentions(
     request: Request,
     subject_id: str,
     keys: Sequence[SubjectKey],
-    kept: Iterable[Kept],
+    kept: Iterable[KeptRows],
     datamap_hash: str,
 ) -> None:
     """Record what this erasure has left; what earlier ones of the same person had left is closed."""
@@ -104,11 +104,11 @@ def assess(
     if keep is None:
         return Assessment(RetentionState.NOT_RETAINED)
     try:
-        values = values_to_look(session, plan.plan, subject_of(keyring, retention))
+        values = parameters_for_reading(session, plan.plan, subject_of(keyring, retention))
     except (NotFound, Unavailable):
         return Assessment(RetentionState.UNREADABLE)
     kept = keep.kept(session.execute(keep.look, values).one())
-    ended = Ended(*session.execute(keep.due, {**values, TODAY: plan.today}).one())
+    ended = DueRows(*session.execute(keep.due, {**values, TODAY: plan.today}).one())
     if not ended.rows:
         return Assessment(RetentionState.WAITING if ended.waiting else RetentionState.KEPT, ended, kept)
     again = plan.lives is not None and session.scalar(plan.lives, values)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError, Problem
-from effaced.datamap.compile.retention_groups import ending
+from effaced.datamap.compile.retention_groups import ending_columns
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap, SubjectRule
 from effaced.datamap.surrogates.shapes import Hashing
@@ -192,7 +192,7 @@ def _require_no_ends(data_map: DataMap) -> None:
     problems = [
         Problem("map", f"{data_map.where(rule.line)}: {table.name}.{name}.retain.until: {_NO_END}")
         for table in data_map.tables.values()
-        for name, rule in ending(table).items()
+        for name, rule in ending_columns(table).items()
     ]
     if problems:
         raise ConfigurationError("The map can't be used so.", problems=problems)

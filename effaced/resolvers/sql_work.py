@@ -19,7 +19,7 @@ from effaced.core.errors import ConfigurationError, Problem
 from effaced.datamap.compile.key import join_id
 from effaced.datamap.model.data_map import Action, DataMap, SubjectRule
 from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
-from effaced.datamap.run.erase import TableEffect, count_reachable, erase_and_look
+from effaced.datamap.run.erase import TableEffect, count_reachable, erase_and_verify
 from effaced.datamap.run.rectify import rectify
 from effaced.datamap.run.subject import find_subject
 from effaced.datamap.schema.fingerprint import SchemaChanged, require_schema
@@ -57,7 +57,7 @@ class Work:
             if not found:  # what finds people goes by the schema too
                 require_schema(session, plan.fingerprint)
             for subject_id in found:
-                erased = erase_and_look(session, plan, subject_id)
+                erased = erase_and_verify(session, plan, subject_id)
                 if erased.left:
                     raise Rejected("The database kept rows that it was told to change.", code="still_there")
                 effects += erased.effects

@@ -24,9 +24,9 @@ from effaced.core.db import dbtime
 from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.datamap.compile.batches import limited_to
 from effaced.datamap.model.data_map import Action
-from effaced.datamap.plan.retention import TODAY, Ended, Keep, RetentionPlan
+from effaced.datamap.plan.retention import TODAY, DueRows, RetentionPlan, TableRetention
 from effaced.datamap.run.erase import refusal
-from effaced.datamap.run.values import values_to_look
+from effaced.datamap.run.values import parameters_for_reading
 from effaced.datamap.schema.fingerprint import require_schema
 from effaced.requests.lock import lock_person
 from effaced.requests.retention import close_retention, open_retentions_of, reassess, subject_of
@@ -76,7 +76,7 @@ class Part:
     of: int = 0
 
 
-def end(
+def end_retentions(
     session: Session,
     keyring: Keyring,
     plans: RetentionPlan,
@@ -98,7 +98,7 @@ def end(
         return _finish(session, request_id)
     plan = _plan_of(plans, request)
     subject_id = subject_of(keyring, retentions[0])
-    values = {**values_to_look(session, plan.plan, subject_id), TODAY: plan.today}
+    values = {**parameters_for_reading(session, plan.plan, subject_id), TODAY: plan.today}
     # Everybody else who erases this person waits here until the end.
     keys = keyring.fingerprints(plan.plan.hashed(subject_id), purpose="subject")
     lock_person(session, [key.hmac for key in keys])
@@ -155,8 +155,8 @@ def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request
     request = session.get_one(Request, request_id)
     plan = plans.named(request.subject_type)
     for mine in open_retentions_of(session, request_id)[:1]:
-        values = {**values_to_look(session, plan.plan, subject_of(keyring, mine)), TODAY: plan.today}
-        return sum(Ended(*session.execute(keep.due, values).one()).rows for keep in plan.keeps.values())
+        values = {**parameters_for_reading(session, plan.plan, subject_of(keyring, mine)), TODAY: plan.today}
+        return sum(DueRows(*session.execute(keep.due, values).one()).rows for keep in plan.keeps.values())
     return 0
 
 
@@ -211,21 +211,21 @@ class _Batch:
     def finished(self) -> bool:
         return self.left > 0
 
-    def carry_out(self, keep: Keep) -> Done:
+    def carry_out(self, keep: TableRetention) -> Done:
         deleted = changed = 0
         while self.left > 0:
             gone, altered = self._run(keep, keep.delete), self._run(keep, keep.change)
             deleted, changed = deleted + gone, changed + altered
             if self.left <= 0 or not keep.untils:
                 break
-            if not Ended(*self.session.execute(keep.due, self.values).one()).rows:
+            if not DueRows(*self.session.execute(keep.due, self.values).one()).rows:
                 break
             if not gone + altered:
                 raise Conflict(f"The database kept rows that it should have changed: {keep.table}.")
             self.left -= self.most // _ROUNDS
         return Done(keep.table, deleted, changed)
 
-    def _run(self, keep: Keep, statement: Delete | Update | None) -> int:
+    def _run(self, keep: TableRetention, statement: Delete | Update | None) -> int:
         if statement is None or self.left <= 0:
             return 0
         try:

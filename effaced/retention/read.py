@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
 from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, page_of
-from effaced.datamap.plan.retention import Ended, RetentionPlan
+from effaced.datamap.plan.retention import DueRows, RetentionPlan
 from effaced.requests.retention import Assessment, RetentionState, assess
 from effaced.requests.tables import Request, Retention, RetentionEnding
 from effaced.retention.run import is_due
@@ -36,7 +36,7 @@ class RetentionLine:
     first_due: date | None
     error: str | None
     standing: RetentionState | None = None
-    ended: Ended | None = None
+    ended: DueRows | None = None
     erasing: tuple[int, int] | None = None
 
 

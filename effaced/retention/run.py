@@ -22,7 +22,7 @@ from effaced.core.log import get_logger
 from effaced.datamap.plan.retention import RetentionPlan, current_retention
 from effaced.requests.retention import open_retentions_of, reassess
 from effaced.requests.tables import Request, Retention, RetentionEnding
-from effaced.retention.end import Done, Instruction, count_left, end, give_up, hand_over
+from effaced.retention.end import Done, Instruction, count_left, end_retentions, give_up, hand_over
 
 _log = get_logger(__name__)
 BATCH_ROWS = 20_000
@@ -34,7 +34,7 @@ _ALL_EVERY = timedelta(days=30)
 _TRIED_EVERY = timedelta(hours=1)
 _SOON = timedelta(minutes=1)
 
-Told = Callable[[UUID, int, int], None]
+ReportProgress = Callable[[UUID, int, int], None]
 """Of a request whose end is more than one transaction: how many rows are done, of how many."""
 
 
@@ -71,7 +71,7 @@ class Ender:
         actor: str,
         reason: str | None,
         until: float | None = None,
-        tell: Told | None = None,
+        tell: ReportProgress | None = None,
     ) -> Iterator[Result]:
         """Erase what has come due of these requests, one after the other.
 
@@ -106,7 +106,7 @@ class Ender:
             )
             return [_Order(each) for each in due_requests(session, self.plan, untried, limit=_LOT)]
 
-    def _end(self, order: _Order, until: float | None, tell: Told | None) -> Result:
+    def _end(self, order: _Order, until: float | None, tell: ReportProgress | None) -> Result:
         try:
             return self._end_in_parts(order, until, tell)
         except Refused:
@@ -124,13 +124,13 @@ class Ender:
             said = error.message if isinstance(error, EffacedError) else f"It failed ({name})."
             return order.result(error=said)
 
-    def _end_in_parts(self, order: _Order, until: float | None, tell: Told | None) -> Result:
+    def _end_in_parts(self, order: _Order, until: float | None, tell: ReportProgress | None) -> Result:
         left = 0
         while True:
             in_time = _in_time(until)
             with self.database.begin() as session:
                 self.plan = current_retention(session, self.plan)
-                part = end(
+                part = end_retentions(
                     session,
                     self.keyring,
                     self.plan,

@@ -36,7 +36,7 @@ from effaced.core.log import REDACTED, redact
 from effaced.core.paging import decode
 from effaced.core.strict import suggest
 from effaced.core.yaml.file import read_yaml
-from effaced.datamap.compile.corrections import Unfit, fit
+from effaced.datamap.compile.corrections import UnsuitableValue, convert_value
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.last_day import parse_until
 from effaced.datamap.run.masks import mask
@@ -175,21 +175,21 @@ class TestCorrectedNumbers:
     @pytest.mark.parametrize("kind", [types.Numeric(10, 2), types.Integer(), types.BigInteger()])
     @pytest.mark.parametrize("value", ["1e999999999", "-1e999999999", "1e-999999999", "9" * 10_000])
     def test_that_do_not_fit_are_refused(self, kind: types.TypeEngine[Any], value: str) -> None:
-        with pytest.raises(Unfit):
-            fit(self.column(kind), value, "postgresql")
+        with pytest.raises(UnsuitableValue):
+            convert_value(self.column(kind), value, "postgresql")
 
     def test_too_large_for_a_floating_point_number_are_refused(self) -> None:
-        with pytest.raises(Unfit):
-            fit(self.column(types.Float()), "1e400", "postgresql")
+        with pytest.raises(UnsuitableValue):
+            convert_value(self.column(types.Float()), "1e400", "postgresql")
 
     def test_of_more_digits_than_python_calculates_with_are_kept_whole(self) -> None:
         text = "12345678901234567890123456789012345.60"
-        assert fit(self.column(types.Numeric(38, 2)), text, "postgresql") == Decimal(text)
-        with pytest.raises(Unfit):
-            fit(self.column(types.Numeric(38, 2)), text + "1", "postgresql")
-        assert fit(self.column(types.Numeric(5, 2)), "100.0000", "postgresql") == 100
+        assert convert_value(self.column(types.Numeric(38, 2)), text, "postgresql") == Decimal(text)
+        with pytest.raises(UnsuitableValue):
+            convert_value(self.column(types.Numeric(38, 2)), text + "1", "postgresql")
+        assert convert_value(self.column(types.Numeric(5, 2)), "100.0000", "postgresql") == 100
         for zero in ("0e50", "0.0000", "-0"):
-            assert fit(self.column(types.Numeric(5, 2)), zero, "postgresql") == 0
+            assert convert_value(self.column(types.Numeric(5, 2)), zero, "postgresql") == 0
 
 
 class TestFiles:

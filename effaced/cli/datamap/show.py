@@ -19,9 +19,15 @@ from effaced.core.errors import NotFound, Refused
 from effaced.datamap.compile.step import Step
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import Action, DataMap
-from effaced.datamap.model.wording import ROWS, belonging, fate, fates, rows_are
+from effaced.datamap.model.wording import (
+    ROW_ACTIONS,
+    describe_links,
+    describe_rows,
+    describe_rule,
+    group_by_treatment,
+)
 from effaced.datamap.plan.erasure import ErasurePlan
-from effaced.datamap.run.erase import TableEffect, dry_run, rows_kept
+from effaced.datamap.run.erase import TableEffect, count_kept_rows, dry_run
 from effaced.datamap.run.samples import Row, sample
 from effaced.datamap.run.subject import find_subject
 from effaced.resolvers.load import load_resolvers
@@ -82,7 +88,7 @@ def _try_out(
         if subject is None:
             raise NotFound(f"--subject: table '{plan.data_map.subject}' has no such person.")
         effects = list(zip(plan.told, dry_run(session, plan, subject_id), strict=True))
-        kept = rows_kept(session, plan, subject_id)
+        kept = count_kept_rows(session, plan, subject_id)
         counted = [effect.rows for _, effect in effects]
         taken = sample(session, plan, subject_id, counted=counted) if with_samples else None
     if not settings.resolvers.exists():
@@ -106,10 +112,12 @@ def _grid(data_map: DataMap, *headings: str) -> Table:
 def _print_map(data_map: DataMap) -> None:
     table = _grid(data_map, "Table", "Belongs", "Rows are", "Columns")
     for name, rule in data_map.tables.items():
-        ways = "\n".join(belonging(data_map, rule)) or "no link leads to anybody"
-        columns = "\n".join(f"{each.words}: {', '.join(each.columns)}" for each in fates(rule.columns))
+        ways = "\n".join(describe_links(data_map, rule)) or "no link leads to anybody"
+        columns = "\n".join(
+            f"{each.words}: {', '.join(each.columns)}" for each in group_by_treatment(rule.columns)
+        )
         # As Text, so that a bracket in a name is a bracket.
-        table.add_row(*(Text(cell) for cell in (name, ways, rows_are(rule), columns)))
+        table.add_row(*(Text(cell) for cell in (name, ways, describe_rows(rule), columns)))
     for name in data_map.not_personal:
         table.add_row(Text(name), "", "not personal", "")
     Console().print(table)
@@ -122,7 +130,7 @@ def _print_run(found: DryRun) -> None:
         cells = (
             effect.table,
             _rows(effect),
-            ROWS[effect.action],
+            ROW_ACTIONS[effect.action],
             _happens(data_map, step),
             _kept(effect, kept),
         )
@@ -148,8 +156,10 @@ def _happens(data_map: DataMap, step: Step) -> str:
     if step.action is Action.DETACHED:
         changed = {column.name for column in step.written}
         mention = next(each for each in rule.mentions if set(each.columns) == changed)
-        return "\n".join(f"{each.words}: {', '.join(each.columns)}" for each in fates(mention.columns))
-    return "\n".join(f"{each.words}: {', '.join(each.columns)}" for each in fates(rule.columns))
+        return "\n".join(
+            f"{each.words}: {', '.join(each.columns)}" for each in group_by_treatment(mention.columns)
+        )
+    return "\n".join(f"{each.words}: {', '.join(each.columns)}" for each in group_by_treatment(rule.columns))
 
 
 def _kept(effect: TableEffect, rows: int) -> str:
@@ -167,7 +177,7 @@ def _print_samples(found: DryRun, samples: Sequence[Sequence[Row]]) -> None:
     for (_, effect), rows in zip(found.effects, samples, strict=True):
         if rows:
             shown = f"{len(rows)} of {effect.rows:,}" if effect.rows > len(rows) else str(len(rows))
-            click.echo(f"\n{effect.table}, {ROWS[effect.action]}: {shown}, masked")
+            click.echo(f"\n{effect.table}, {ROW_ACTIONS[effect.action]}: {shown}, masked")
         for row in rows:
             click.echo("  " + ("  ".join(f"{name}: {cell}" for name, cell in row.items()) or "(empty)"))
     click.echo()
@@ -183,9 +193,9 @@ def _plain_map(data_map: DataMap) -> dict[str, Any]:
         "tables": [
             {
                 "table": name,
-                "rows": rows_are(rule),
-                "belongs": belonging(data_map, rule),
-                "columns": {column: fate(each) for column, each in rule.columns.items()},
+                "rows": describe_rows(rule),
+                "belongs": describe_links(data_map, rule),
+                "columns": {column: describe_rule(each) for column, each in rule.columns.items()},
             }
             for name, rule in data_map.tables.items()
         ],

@@ -13,7 +13,7 @@ from effaced.datamap.check.data_map import find_problems
 from effaced.datamap.check.notes import find_notes
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import Action, DataMap, Strategy, SubjectRule, TableRule
-from effaced.datamap.model.wording import Fate, belonging, fates, whose
+from effaced.datamap.model.wording import Treatment, describe_links, describe_people, group_by_treatment
 from effaced.datamap.schema.read import read_schema
 from effaced.datamap.show.subset import find_tables
 
@@ -26,7 +26,7 @@ class TableView:
     whose: str
     action: Action | None
     belongs: tuple[str, ...]
-    fates: tuple[Fate, ...]
+    fates: tuple[Treatment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ def _hash_of(path: Path) -> str | None:
 def _table(data_map: DataMap, rule: TableRule) -> TableView:
     return TableView(
         name=rule.name,
-        whose=whose(data_map, rule.name),
+        whose=describe_people(data_map, rule.name),
         action=rule.action if rule.owned else None,
-        belongs=tuple(belonging(data_map, rule)),
-        fates=tuple(fates(rule.columns)),
+        belongs=tuple(describe_links(data_map, rule)),
+        fates=tuple(group_by_treatment(rule.columns)),
     )

@@ -9,7 +9,7 @@ from effaced.console.current import runtime
 from effaced.console.datamap.page import unreadable, view_of
 from effaced.core.errors import ConfigurationError
 from effaced.datamap.show.picture import draw
-from effaced.datamap.show.subset import narrow
+from effaced.datamap.show.subset import restrict_to_tables
 
 blueprint = Blueprint("datamap", __name__)
 _LONGEST = 200
@@ -27,7 +27,7 @@ def index() -> Response:
     find = request.args.get("find", "").strip()[:_LONGEST]
     with here.db.read() as session:
         view = view_of(session.connection(), data_map, here.settings.datamap, find)
-    drawn = narrow(data_map, list(view.found)) if find else data_map
+    drawn = restrict_to_tables(data_map, list(view.found)) if find else data_map
     # Built from escaped texts by an XML library; there is nothing in it that a page would carry out.
     picture = Markup(draw(drawn, standalone=False)) if drawn.tables else ""  # noqa: S704
     return make_response(render_template("console/datamap/index.html", view=view, picture=picture))

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from effaced.console.current import runtime
 from effaced.core.errors import ConfigurationError, NotFound, Refused, Unavailable
 from effaced.datamap.plan.erasure import ErasurePlan
-from effaced.datamap.run.erase import TableEffect, dry_run, rows_kept
-from effaced.datamap.run.rectify import ColumnEffect, foresee
+from effaced.datamap.run.erase import TableEffect, count_kept_rows, dry_run
+from effaced.datamap.run.rectify import ColumnEffect, preview_corrections
 from effaced.datamap.run.samples import Row, sample
 from effaced.datamap.run.subject import find_subject
 from effaced.model import RequestKind
@@ -111,7 +111,7 @@ def _plan(session: Session, request: Request, *, with_samples: bool) -> Plan:
     concerned = [each for each in known if each.fields is None or each.fields & fields]
     return replace(
         plan,
-        corrections=tuple(foresee(session, erasure, subject_id, corrections)),
+        corrections=tuple(preview_corrections(session, erasure, subject_id, corrections)),
         calls=_names(concerned),
         not_concerned=_names([each for each in known if each not in concerned]),
         unable=_names([each for each in concerned if not each.rectifies]),
@@ -122,7 +122,7 @@ def _lines(
     session: Session, erasure: ErasurePlan, subject_id: str, *, with_samples: bool
 ) -> tuple[PlanLine, ...]:
     effects = dry_run(session, erasure, subject_id)
-    kept = rows_kept(session, erasure, subject_id)
+    kept = count_kept_rows(session, erasure, subject_id)
     if not with_samples:
         return tuple(map(PlanLine, effects, kept))
     samples = sample(session, erasure, subject_id, counted=[each.rows for each in effects])

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from sqlalchemy import Connection
 
-from effaced.datamap.compile.rights import deletes, locked_by_anybody, pointing, read, written
+from effaced.datamap.compile.rights import (
+    columns_pointing_at_shared_rows,
+    columns_read,
+    columns_written,
+    locked_by_anybody,
+    needs_delete,
+)
 from effaced.datamap.model.data_map import OWN_PREFIX, DataMap, TableRule
 from effaced.datamap.schema import access as catalog_access
 from effaced.datamap.schema.access import Access, Obstacles
@@ -27,11 +33,11 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
             for said in (*_hidden(may[name]), *_missing(schema, data_map, table, may[name])):
                 yield table.line, f"{name}: {said}"
             unlocked = may[name].unwritable >= set(schema.tables[name].columns)
-            if unlocked and name in locked and not written(data_map, table):
+            if unlocked and name in locked and not columns_written(data_map, table):
                 yield table.line, f"{name}: {_UNLOCKED}"
     for name, line in data_map.not_personal.items():
         unreadable = may[name].unreadable if name in may else None
-        if unreadable and (unread := pointing(schema, data_map, name) & unreadable):
+        if unreadable and (unread := columns_pointing_at_shared_rows(schema, data_map, name) & unreadable):
             yield line, f"{name}: {_unread(unread)}"
 
 
@@ -42,7 +48,7 @@ def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: Data
     yield from _out_of_sight(connection, data_map)
     found = catalog_access.obstacles(connection)
     for name, table in data_map.tables.items():
-        if name in found and (deletes(table) or written(data_map, table)):
+        if name in found and (needs_delete(table) or columns_written(data_map, table)):
             for said in _otherwise(found[name]):
                 yield table.line, f"{name}: {said}"
 
@@ -52,14 +58,14 @@ def _out_of_sight(connection: Connection, data_map: DataMap) -> Iterator[Finding
     named = data_map.schemas
     for name in catalog_access.unknown_schemas(connection, named) if named else ():
         yield data_map.subject_line, f"schemas: the database has no schema '{name}'"
-    for schema, name in catalog_access.covered(connection):
+    for schema, name in catalog_access.shadowed_tables(connection):
         if not name.startswith(OWN_PREFIX):
             yield (
                 line,
                 f"{schema}.{name}: another table of this name comes before it on the search path, so that it"
                 f" can't be declared; take {schema} off the search path and name it under schemas",
             )
-    for name in catalog_access.ambiguous(connection, named) if named else ():
+    for name in catalog_access.ambiguous_names(connection, named) if named else ():
         yield line, f"{name}: there are two tables that a map would call so; rename the one with the dot"
 
 
@@ -88,12 +94,12 @@ def _otherwise(found: Obstacles) -> Iterator[str]:
 def _missing(schema: LiveSchema, data_map: DataMap, table: TableRule, may: Access) -> Iterator[str]:
     if not may.in_schema:
         yield "the role that effaced connects as may not use its schema; GRANT USAGE"
-    if deletes(table) and not may.deletes:
+    if needs_delete(table) and not may.deletes:
         yield "the role that effaced connects as may not delete its rows; GRANT DELETE"
     # Most roles may do everything: then nobody need work out what is needed.
-    if may.unwritable and (unwritten := written(data_map, table) & may.unwritable):
+    if may.unwritable and (unwritten := columns_written(data_map, table) & may.unwritable):
         yield f"the role that effaced connects as may not change {_list(unwritten)}; GRANT UPDATE"
-    if may.unreadable and (unread := read(schema, data_map, table) & may.unreadable):
+    if may.unreadable and (unread := columns_read(schema, data_map, table) & may.unreadable):
         yield _unread(unread)
 
 

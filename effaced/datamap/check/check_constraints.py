@@ -14,8 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import JSON, Date, DateTime, LargeBinary
 
 from effaced.datamap.check.columns import written_columns
-from effaced.datamap.compile.corrections import Unfit
-from effaced.datamap.compile.retention_groups import WHEN_ENDED, after_retention, ending, ends_at_once
+from effaced.datamap.compile.corrections import UnsuitableValue
+from effaced.datamap.compile.retention_groups import WHEN_ENDED, after_retention, ending_columns, ends_at_once
 from effaced.datamap.model.data_map import ColumnRule, DataMap, Strategy, Surrogate
 from effaced.datamap.model.last_day import Until
 from effaced.datamap.schema.tables import Check, LiveColumn, LiveSchema, LiveTable
@@ -71,7 +71,9 @@ class _Case:
         return select(literal_column(f"({self.check.sql})")).select_from(row).scalar_subquery()
 
 
-def asked_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+def check_constraint_problems(
+    connection: Connection, schema: LiveSchema, data_map: DataMap
+) -> Iterator[Finding]:
     """Surrogates that a CHECK or a domain would refuse, at once or ten years from now. Changes nothing."""
     dialect = schema.dialect
     cases = [each for each in _cases(schema, data_map) if isinstance(each, _Case)]
@@ -120,7 +122,7 @@ def _written(schema: LiveSchema, data_map: DataMap) -> Iterator[_Written]:
 
 def _ended(schema: LiveSchema, data_map: DataMap) -> Iterator[_Written]:
     for name, table in data_map.tables.items():
-        live, after, ends = schema.tables.get(name), after_retention(table), ending(table)
+        live, after, ends = schema.tables.get(name), after_retention(table), ending_columns(table)
         # A row whose cells all end on one day goes as it is.
         if live is not None and ends and (after.stays or not ends_at_once(table)):
             tried = {column: rule.until for column, rule in ends.items()}
@@ -149,7 +151,7 @@ def _sample(column: LiveColumn, rule: ColumnRule, dialect: str) -> Any:
         case Surrogate.FIXED:
             try:
                 return fixed_value(column.type, rule.value or "", dialect)
-            except Unfit:
+            except UnsuitableValue:
                 return _UNKNOWN
         case Surrogate.RANDOM_UNIQUE | Surrogate.RANDOM_EMAIL:
             form = RANDOM_TEXTS[rule.written]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Enum, String
 
-from effaced.datamap.compile.corrections import CORRECTABLE, Unfit
-from effaced.datamap.load.reader import closest, one_of
+from effaced.datamap.compile.corrections import CORRECTABLE, UnsuitableValue
+from effaced.datamap.load.reader import did_you_mean, one_of
 from effaced.datamap.model.data_map import ColumnRule, DataMap, Strategy, Surrogate, TableRule
 from effaced.datamap.schema.tables import LiveColumn, LiveSchema, LiveTable
 from effaced.datamap.surrogates.expressions import fixed_value
@@ -92,7 +92,7 @@ def _unknown_names(schema: LiveSchema, data_map: DataMap, rule: ColumnRule) -> I
     for name in rule.names or tuple(kinds):
         column = subject.columns.get(kinds.get(name, name))
         if column is None and name not in kinds:
-            near = closest(name, [*kinds, *subject.columns])
+            near = did_you_mean(name, [*kinds, *subject.columns])
             yield f"scrub: '{name}' is neither an identifier nor a column of {subject.name}{near}"
         elif column is not None and column.family not in _LOOKED_FOR:
             yield f"scrub: '{name}' is {_kind(column)} and can't be looked for in a text"
@@ -162,7 +162,7 @@ def _fixed_misfits(column: LiveColumn, value: str, dialect: str) -> Iterator[str
         return
     try:
         fixed_value(column.type, value, dialect)
-    except Unfit as unfit:
+    except UnsuitableValue as unfit:
         yield f"fixed: the value {unfit}"
 
 

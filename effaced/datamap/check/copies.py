@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from effaced.datamap.model.data_map import DataMap, TableRule
 from effaced.datamap.schema import copies as catalog_copies
 from effaced.datamap.schema.copies import Trigger
-from effaced.datamap.schema.read import mentioned
+from effaced.datamap.schema.read import columns_in_sql
 from effaced.datamap.schema.tables import LiveSchema
 
 Finding = tuple[int, str]
@@ -22,13 +22,14 @@ _WRITES = re.compile(r"\b(insert|update|delete|merge|execute|perform|copy|call)\
 def copy_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for trigger in catalog_copies.triggers(connection):
         yield from _trigger(schema, data_map, trigger)
-    for view, name in catalog_copies.materialised(connection):
-        if (table := data_map.tables.get(name)) is not None and (_goes(table) or _changes(table)):
+    for view, name in catalog_copies.materialised_views(connection):
+        table = data_map.tables.get(name)
+        if table is not None and (_deletes_rows(table) or _changes_rows(table)):
             yield (
                 table.line,
                 f"{name}: the materialised view {view} shows it, and holds what it held until you refresh it",
             )
-    for name, kind in catalog_copies.elsewhere(connection):
+    for name, kind in catalog_copies.foreign_and_virtual_tables(connection):
         line = data_map.not_personal.get(name, data_map.tables_line)
         if kind == "a foreign table":
             said = "and not looked at; what is in the other database must be erased there, as a system"
@@ -44,13 +45,13 @@ def _trigger(schema: LiveSchema, data_map: DataMap, trigger: Trigger) -> Iterato
     events = [
         word
         for word, happens in (
-            ("deleted", trigger.on_delete and _goes(table)),
-            ("changed", trigger.on_update and _changes(table)),
+            ("deleted", trigger.on_delete and _deletes_rows(table)),
+            ("changed", trigger.on_update and _changes_rows(table)),
         )
         if happens
     ]
     if events:
-        others = sorted(mentioned(trigger.sql or "", schema.tables) - {trigger.table})
+        others = sorted(columns_in_sql(trigger.sql or "", schema.tables) - {trigger.table})
         where = f" to {', '.join(others)}" if others else " elsewhere"
         yield (
             table.line,
@@ -59,9 +60,9 @@ def _trigger(schema: LiveSchema, data_map: DataMap, trigger: Trigger) -> Iterato
         )
 
 
-def _goes(table: TableRule) -> bool:
+def _deletes_rows(table: TableRule) -> bool:
     return table.owned and not table.stays
 
 
-def _changes(table: TableRule) -> bool:
+def _changes_rows(table: TableRule) -> bool:
     return bool(table.changed and table.stays) or bool(table.mentions)

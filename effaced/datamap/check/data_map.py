@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from effaced.core.errors import Problem
 from effaced.core.gc_pause import gc_paused
 from effaced.datamap.check.access import obstacle_problems, role_problems
-from effaced.datamap.check.check_constraints import asked_problems
+from effaced.datamap.check.check_constraints import check_constraint_problems
 from effaced.datamap.check.columns import column_problems
 from effaced.datamap.check.depth import depth_problems
 from effaced.datamap.check.links import inheritance_problems, link_problems, reach_problems
@@ -19,7 +19,7 @@ from effaced.datamap.check.rectify import rectify_problems
 from effaced.datamap.check.retention import retention_order_problems, retention_problems
 from effaced.datamap.compile.key import KEY_FAMILIES
 from effaced.datamap.compile.order import Order, find_order
-from effaced.datamap.load.reader import closest, one_of
+from effaced.datamap.load.reader import did_you_mean, one_of
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.schema.read import read_schema
 from effaced.datamap.schema.tables import LiveSchema, LiveTable
@@ -63,7 +63,7 @@ def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Chec
         found |= {
             *_subject(schema, view),
             *column_problems(schema, view),
-            *asked_problems(connection, schema, view),
+            *check_constraint_problems(connection, schema, view),
             *link_problems(schema, view),
             *pointer_problems(schema, view),
             *rectify_problems(schema, view),
@@ -110,12 +110,12 @@ def _missing(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     strangers = [name for name in schema.tables if name not in declared]
     for name, line in declared.items():
         if name not in schema.tables:
-            yield line, f"{name}: the database has no such table{closest(name, strangers)}"
+            yield line, f"{name}: the database has no such table{did_you_mean(name, strangers)}"
     for name, table in data_map.tables.items():
         live = schema.tables[name].columns if name in schema.tables else table.columns
         for column, rule in table.columns.items():
             if column not in live:
-                near = closest(column, set(live) - set(table.columns))
+                near = did_you_mean(column, set(live) - set(table.columns))
                 yield rule.line, f"{name}.{column}: the table has no such column{near}"
 
 
@@ -160,4 +160,4 @@ def _text_misfits(live: LiveTable, name: str) -> Iterator[str]:
 
 
 def _no_column(live: LiveTable, name: str) -> str:
-    return f"{live.name} has no column '{name}'{closest(name, live.columns)}"
+    return f"{live.name} has no column '{name}'{did_you_mean(name, live.columns)}"

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from effaced.datamap.compile.key import KeyColumns
 from effaced.datamap.compile.order import pointers
-from effaced.datamap.compile.ownership import Belonging
+from effaced.datamap.compile.ownership import Ownership
 from effaced.datamap.model.data_map import DataMap, Link
 from effaced.datamap.schema.tables import LiveSchema
 
@@ -25,7 +25,7 @@ def depth_problems(connection: Connection, schema: LiveSchema, data_map: DataMap
         return
     columns = schema.tables[data_map.subject].columns
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
-    belonging, nesting = Belonging(schema, data_map, key), _Nesting(schema, data_map)
+    belonging, nesting = Ownership(schema, data_map, key), _Nesting(schema, data_map)
     for name, table in data_map.tables.items():
         if table.owned and nesting.depth(name) >= _WORTH_ASKING:
             # A little deeper than any statement of a plan has it.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from effaced.datamap.compile.corrections import Unfit, fit
+from effaced.datamap.compile.corrections import UnsuitableValue, convert_value
 from effaced.datamap.compile.key import KEY_FAMILIES
 from effaced.datamap.compile.order import is_direct
-from effaced.datamap.compile.retention_groups import cuts
-from effaced.datamap.load.reader import closest, one_of
+from effaced.datamap.compile.retention_groups import columns_cutting_off
+from effaced.datamap.load.reader import did_you_mean, one_of
 from effaced.datamap.model.data_map import DataMap, Link, Mention, TableRule
 from effaced.datamap.schema.tables import LiveColumn, LiveSchema, LiveTable
 
@@ -27,7 +27,7 @@ def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
             yield from _mentioned_by_own_rows(data_map, table, mention)
             for column, rule in mention.columns.items():
                 if table.name in schema.tables and column not in schema.tables[table.name].columns:
-                    near = closest(column, schema.tables[table.name].columns)
+                    near = did_you_mean(column, schema.tables[table.name].columns)
                     yield rule.line, f"{table.name}.mentions: {table.name} has no column '{column}'{near}"
 
 
@@ -92,10 +92,10 @@ def _columns(
         if mine is None:
             yield (
                 link.line,
-                f"{table.name}.{what}: {table.name} has no column '{own}'{closest(own, live.columns)}",
+                f"{table.name}.{what}: {table.name} has no column '{own}'{did_you_mean(own, live.columns)}",
             )
         if theirs is None:
-            near = closest(other, parent.columns)
+            near = did_you_mean(other, parent.columns)
             yield link.line, f"{table.name}.{what}: {link.to} has no column '{other}'{near}"
         if mine is None or theirs is None:
             whole = False
@@ -115,13 +115,13 @@ def _condition(schema: LiveSchema, live: LiveTable, link: Link, what: str) -> It
     for name, values in link.where:
         column = live.columns.get(name)
         if column is None:
-            near = closest(name, live.columns)
+            near = did_you_mean(name, live.columns)
             yield link.line, f"{live.name}.{what}.where: {live.name} has no column '{name}'{near}"
             continue
         for value in values:
             try:
-                fit(column, value, schema.dialect)
-            except Unfit as unfit:
+                convert_value(column, value, schema.dialect)
+            except UnsuitableValue as unfit:
                 yield link.line, f"{live.name}.{what}.where.{name}: {unfit}"
 
 
@@ -200,7 +200,7 @@ def _mentioned_by_own_rows(data_map: DataMap, table: TableRule, mention: Mention
         return  # another check reports that
     if not (table.owned and table.stays):
         return
-    cut = next(cuts(data_map, table.name), None)
+    cut = next(columns_cutting_off(data_map, table.name), None)
     if cut and not _stops_mentioning(data_map, table, mention):
         yield (
             link.line,

@@ -10,12 +10,12 @@ from functools import cache
 
 from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.concepts import CONCEPTS
-from effaced.datamap.vocabulary.names import names_person, pieces, singular, spelled
+from effaced.datamap.vocabulary.names import names_person, singular, split_and_expand, split_name
 
 
 def column_sounds_like(name: str) -> str | None:
     """What about a person a column of that name most likely holds; None if the name does not tell."""
-    found = spelled(name)
+    found = split_and_expand(name)
     while len(found) > 1 and found[-1] in words.HARMLESS:
         found = found[:-1]
     for phrase, label in _phrases():
@@ -26,11 +26,11 @@ def column_sounds_like(name: str) -> str | None:
 
 def table_sounds_like(name: str) -> str | None:
     """The word for people that a table's name ends in."""
-    found = pieces(name.rpartition(".")[2])
+    found = split_name(name.rpartition(".")[2])
     known = {*words.PEOPLE, *words.STAFF}
     return found[-1] if found and {found[-1], singular(found[-1])} & known else None
 
 
 @cache
 def _phrases() -> tuple[tuple[tuple[str, ...], str], ...]:
-    return tuple((pieces(phrase), concept.one) for concept in CONCEPTS for phrase in concept.sure)
+    return tuple((split_name(phrase), concept.one) for concept in CONCEPTS for phrase in concept.sure)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from effaced.datamap.compile.key import KEY_FAMILIES
-from effaced.datamap.compile.order import Order, covers
+from effaced.datamap.compile.order import Order, releasing_mentions
 from effaced.datamap.load.reader import one_of
 from effaced.datamap.model.data_map import ColumnRule, DataMap, Link, Surrogate, TableRule
 from effaced.datamap.schema.tables import ForeignKey, LiveSchema
@@ -82,7 +82,8 @@ class _Conflict:
         """Whether the pointing rows let go by a mention, or keep the row that they point at."""
         # Rows that are the person's only while nobody else points at them stay where somebody does.
         guarded = bool(self.parent.links) and all(link.back for link in self.parent.links)
-        return guarded or next(covers(self.data_map.tables.get(self.key.table), self.key), None) is not None
+        child = self.data_map.tables.get(self.key.table)
+        return guarded or next(releasing_mentions(child, self.key), None) is not None
 
     def from_undeclared_table(self) -> Iterator[Finding]:
         """From a table that is declared not_personal, or that only other kinds of people have rows in."""

@@ -11,12 +11,12 @@ from effaced.datamap.compile.order import find_order, own_columns
 from effaced.datamap.compile.retention_groups import (
     WHEN_ENDED,
     after_retention,
-    cuts,
-    ending,
+    columns_cutting_off,
+    ending_columns,
     ends_at_once,
-    map_after,
+    map_after_retention,
 )
-from effaced.datamap.load.reader import closest
+from effaced.datamap.load.reader import did_you_mean
 from effaced.datamap.model.data_map import DataMap, TableRule
 from effaced.datamap.schema.tables import LiveSchema
 
@@ -27,7 +27,7 @@ _APART = " (when its retention has ended; give both tables an 'until', or neithe
 
 
 def retention_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    tables = [table for table in data_map.tables.values() if ending(table)]
+    tables = [table for table in data_map.tables.values() if ending_columns(table)]
     for table in tables:
         yield from _unknown_ends(schema, table)
         yield from _cut_off(data_map, table)
@@ -38,13 +38,13 @@ def retention_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Findin
 
 def _unknown_ends(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
     live = schema.tables.get(table.name)
-    for name, rule in ending(table).items():
+    for name, rule in ending_columns(table).items():
         column = rule.until.column if rule.until else ""
         if live is None or not column:
             continue
         where = f"{table.name}.{name}.retain.until"
         if column not in live.columns:
-            near = closest(column, live.columns)
+            near = did_you_mean(column, live.columns)
             yield rule.line, f"{where}: {table.name} has no column '{column}'{near}"
         elif live.columns[column].family not in _DATES:
             yield rule.line, f"{where}: '{column}' must be a column of dates or moments"
@@ -55,8 +55,8 @@ def _unknown_ends(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
 def _cut_off(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
     if not all(link.to in data_map.tables for link in table.links):
         return
-    for column in cuts(data_map, table.name):
-        for name, rule in ending(table).items():
+    for column in columns_cutting_off(data_map, table.name):
+        for name, rule in ending_columns(table).items():
             yield (
                 rule.line,
                 f"{table.name}.{name}: its retention ends, but the erasure changes {column}, by which the"
@@ -71,7 +71,7 @@ def _ends_too_early(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
     needed = _columns_to_find_linked_rows(data_map, table.name)
     if not ends_at_once(table):
         needed |= _columns_to_find_and_end_row(data_map, table)
-    for name, rule in ending(table).items():
+    for name, rule in ending_columns(table).items():
         if name in needed:
             yield (
                 rule.line,
@@ -89,13 +89,15 @@ def _columns_to_find_linked_rows(data_map: DataMap, name: str) -> set[str]:
 
 def _columns_to_find_and_end_row(data_map: DataMap, table: TableRule) -> set[str]:
     """The columns that tell whose a row is, and those that its retentions are counted from."""
-    counted = {rule.until.column for rule in ending(table).values() if rule.until and rule.until.column}
+    counted = {
+        rule.until.column for rule in ending_columns(table).values() if rule.until and rule.until.column
+    }
     return counted | own_columns(data_map, table.name)
 
 
 def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     """Whatever stands against the map stands against it with every `then` in force, too."""
-    after = map_after(data_map)
+    after = map_after_retention(data_map)
     for problems, when in ((link_problems, _APART), (pointer_problems, WHEN_ENDED)):
         known = set(problems(schema, data_map))
         for line, message in problems(schema, after):
@@ -103,7 +105,11 @@ def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
                 yield line, message + when
     for name, table in data_map.tables.items():
         live = schema.tables.get(name)
-        if live is None or not ending(table) or (ends_at_once(table) and not after.tables[name].stays):
+        if (
+            live is None
+            or not ending_columns(table)
+            or (ends_at_once(table) and not after.tables[name].stays)
+        ):
             continue
         known = set(writing_problems(live, table.changed, schema.dialect))
         for line, message in writing_problems(live, after.tables[name].changed, schema.dialect):
@@ -113,13 +119,13 @@ def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
 
 def retention_order_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     """For a map that has no other problem: can the rows go one after the other, and still be found?"""
-    if not any(ending(table) for table in data_map.tables.values()):
+    if not any(ending_columns(table) for table in data_map.tables.values()):
         return
-    after = map_after(data_map)
+    after = map_after_retention(data_map)
     order = find_order(schema, after)
     for name in (*order.circle, *order.captured):
         table = data_map.tables[name]
-        if ending(table) and not after.tables[name].stays:
+        if ending_columns(table) and not after.tables[name].stays:
             yield (
                 table.line,
                 f"{name}: when its retention has ended, the rows that lead to its own have to go before them,"

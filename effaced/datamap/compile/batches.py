@@ -43,7 +43,7 @@ def early_steps(steps: Iterable[Step], needed_later: Collection[str]) -> tuple[S
     return tuple(step for step in head if step.action is not Action.RETAINED)
 
 
-def many_rows(schema: LiveSchema, early: Iterable[Step]) -> Select[*tuple[int, ...]] | None:
+def count_early_rows(schema: LiveSchema, early: Iterable[Step]) -> Select[*tuple[int, ...]] | None:
     """Per early step its rows, counted no further than the limit; None if there is no such step."""
     counts = [
         select(func.count())
@@ -60,7 +60,7 @@ def many_rows(schema: LiveSchema, early: Iterable[Step]) -> Select[*tuple[int, .
     return select(*counts) if counts else None
 
 
-def batch(
+def batch_statement(
     schema: LiveSchema,
     name: str,
     where: ColumnElement[bool],

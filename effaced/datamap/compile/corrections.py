@@ -33,7 +33,7 @@ class Change:
     value: Any = field(repr=False)
 
 
-class Unfit(Exception):
+class UnsuitableValue(Exception):
     """A value that the column can't hold; the message says what it must be and never quotes it."""
 
 
@@ -55,8 +55,10 @@ def changes_of(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Corr
                 continue
             live = schema.tables[table].columns[column]
             try:
-                changes[table, column] = Change(table, column, fit(live, correction.value, schema.dialect))
-            except Unfit as unfit:
+                changes[table, column] = Change(
+                    table, column, convert_value(live, correction.value, schema.dialect)
+                )
+            except UnsuitableValue as unfit:
                 problems.append(Problem(where, str(unfit)))
     if problems:
         unique = list(dict.fromkeys(problems))
@@ -89,21 +91,21 @@ def _columns(data_map: DataMap, name: str) -> tuple[Sequence[tuple[str, str]], s
     return (), f"can't be corrected; the data map allows {known}"
 
 
-def fit(column: LiveColumn, value: CorrectionValue, dialect: str) -> Any:
-    """The value as this column takes it. Raises Unfit."""
+def convert_value(column: LiveColumn, value: CorrectionValue, dialect: str) -> Any:
+    """The value as this column takes it. Raises UnsuitableValue."""
     if value is None:
         if not column.nullable:
-            raise Unfit("must not be null")
+            raise UnsuitableValue("must not be null")
         return None
     if column.words:
         if value not in column.words:
-            raise Unfit(f"must be one of {', '.join(column.words)}")
+            raise UnsuitableValue(f"must be one of {', '.join(column.words)}")
         return value
     match column.family:
         case "number":
             return _number(column, value, dialect)
         case "true or false":
-            return value if isinstance(value, bool) else _no("must be true or false")
+            return value if isinstance(value, bool) else _unsuitable("must be true or false")
         case "uuid":
             return _parsed(value, UUID, "must be a UUID")
         case "date":
@@ -116,28 +118,28 @@ def fit(column: LiveColumn, value: CorrectionValue, dialect: str) -> Any:
 
 def _text(column: LiveColumn, value: CorrectionValue) -> str:
     if not isinstance(value, str):
-        raise Unfit("must be a text")
+        raise UnsuitableValue("must be a text")
     if "\0" in value or any(0xD800 <= ord(letter) <= 0xDFFF for letter in value):
-        raise Unfit("holds characters that no text can have")
+        raise UnsuitableValue("holds characters that no text can have")
     if column.length is not None and len(value) > column.length:
-        raise Unfit(f"must have at most {column.length} characters")
+        raise UnsuitableValue(f"must have at most {column.length} characters")
     return value
 
 
 def _number(column: LiveColumn, value: CorrectionValue, dialect: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise Unfit("must be a number")
+        raise UnsuitableValue("must be a number")
     try:
         number = Decimal(str(value))
     except InvalidOperation:
-        raise Unfit("must be a number") from None
+        raise UnsuitableValue("must be a number") from None
     if not number.is_finite():
-        raise Unfit("must be a number")
+        raise UnsuitableValue("must be a number")
     match column.type:
         case types.Integer():
             return _whole_number(column, number, dialect)
         case types.Float():
-            return float(number) if isfinite(float(number)) else _no("must be a number")
+            return float(number) if isfinite(float(number)) else _unsuitable("must be a number")
         case _:
             return _decimal(column, number)
 
@@ -145,7 +147,7 @@ def _number(column: LiveColumn, value: CorrectionValue, dialect: str) -> Any:
 def _whole_number(column: LiveColumn, number: Decimal, dialect: str) -> int:
     bits = 63 if dialect == "sqlite" else _bits(column)
     if number != number.to_integral_value() or not -(2**bits) <= number < 2**bits:
-        raise Unfit(f"must be a whole number of at most {bits + 1} bits")
+        raise UnsuitableValue(f"must be a whole number of at most {bits + 1} bits")
     return int(number)
 
 
@@ -154,7 +156,9 @@ def _decimal(column: LiveColumn, number: Decimal) -> Decimal:
     if precision is not None and scale is not None:
         too_large = number != 0 and number.adjusted() >= precision - scale
         if too_large or _places(number) > scale:
-            raise Unfit(f"must have at most {precision - scale} digits before and {scale} after the point")
+            raise UnsuitableValue(
+                f"must have at most {precision - scale} digits before and {scale} after the point"
+            )
     return number
 
 
@@ -191,8 +195,8 @@ def _parsed(value: CorrectionValue, parse: Callable[[str], T], said: str) -> T:
             return parse(value)
         except ValueError:
             pass
-    raise Unfit(said)
+    raise UnsuitableValue(said)
 
 
-def _no(said: str) -> Any:
-    raise Unfit(said)
+def _unsuitable(said: str) -> Any:
+    raise UnsuitableValue(said)

@@ -8,7 +8,7 @@ from typing import TypeVar
 Node = TypeVar("Node", bound=Hashable)
 
 
-def find_circles(ways: Mapping[Node, Iterable[Node]]) -> Iterator[list[Node]]:
+def strongly_connected(ways: Mapping[Node, Iterable[Node]]) -> Iterator[list[Node]]:
     """The largest groups of which each node leads to every other; a node by itself is none.
 
     Tarjan's algorithm: all is looked at once. Without recursion, as a chain may be longer than the stack.

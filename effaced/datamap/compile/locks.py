@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Select, literal_column, or_, select
 
-from effaced.datamap.compile.ownership import Belonging
+from effaced.datamap.compile.ownership import Ownership
 from effaced.datamap.model.data_map import Action, DataMap
 
 
@@ -31,14 +31,14 @@ def locked_tables(data_map: DataMap) -> list[str]:
     return [name for name in found if data_map.tables[name].action is not Action.RETAINED]
 
 
-def locks(belonging: Belonging) -> dict[str, Select[int]]:
+def lock_statements(belonging: Ownership) -> dict[str, Select[int]]:
     """Per table the statement that locks the person's rows, whoever else may point at them."""
     if belonging.schema.dialect != "postgresql":
         return {}
     return {name: _lock(belonging, name) for name in locked_tables(belonging.data_map)}
 
 
-def _lock(belonging: Belonging, name: str) -> Select[int]:
+def _lock(belonging: Ownership, name: str) -> Select[int]:
     table, primary = belonging.schema.table(name), belonging.schema.tables[name].primary
     rows: ColumnElement[bool] = belonging.rows(name)
     if name != belonging.data_map.subject:

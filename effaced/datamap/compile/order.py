@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from effaced.datamap.compile.cycles import find_circles
-from effaced.datamap.compile.sqlite_actions import acting_within
+from effaced.datamap.compile.cycles import strongly_connected
+from effaced.datamap.compile.sqlite_actions import self_references_to_clear
 from effaced.datamap.model.data_map import DataMap, Link, TableRule
 from effaced.datamap.schema.tables import ForeignKey, LiveSchema
 
 
-class Unit(NamedTuple):
+class Statement(NamedTuple):
     """One statement: a table's own, one of its mentions, or letting go of pointers that run in a circle."""
 
     table: str
@@ -35,18 +35,18 @@ class Unit(NamedTuple):
 class Order:
     """The statements in turn; or, if there is no order, the tables whose pointers run in a circle."""
 
-    units: tuple[Unit, ...]
+    units: tuple[Statement, ...]
     captured: frozenset[str] = frozenset()
     circle: tuple[str, ...] = ()
     needed_later: frozenset[str] = frozenset()
     """The captured tables, and those through which their rows are found."""
-    by_captured: frozenset[Unit] = frozenset()
+    by_captured: frozenset[Statement] = frozenset()
     """The statements that find rows by captured ones, when their turn has come."""
 
 
 def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
     """For a map whose links lead somewhere and run in no circle."""
-    search = _Search(schema, data_map, letting_go=acting_within(schema, data_map))
+    search = _Search(schema, data_map, letting_go=self_references_to_clear(schema, data_map))
     hopeless: set[str] = set()
     while not hopeless and (stuck := search.attempt()):
         ahead = [{unit.table for unit in stuck}]
@@ -102,7 +102,7 @@ def pointers(
     yield from sorted(found)
 
 
-def covers(rule: TableRule | None, key: ForeignKey) -> Iterator[int]:
+def releasing_mentions(rule: TableRule | None, key: ForeignKey) -> Iterator[int]:
     """The mentions by which rows that point at somebody's rows let go of them."""
     for number, mention in enumerate(rule.mentions if rule else ()):
         link = mention.link
@@ -115,7 +115,7 @@ def covers(rule: TableRule | None, key: ForeignKey) -> Iterator[int]:
             yield number
 
 
-_Ways = dict[Unit, set[Unit]]
+_Waiting = dict[Statement, set[Statement]]
 """Per statement those that have to wait for it."""
 
 
@@ -123,16 +123,16 @@ _Ways = dict[Unit, set[Unit]]
 class _Edges:
     """Who waits for whom: because the database wants it, and because rows are found that way."""
 
-    hard: _Ways
-    soft: _Ways
+    hard: _Waiting
+    soft: _Waiting
 
     @property
-    def both(self) -> _Ways:
+    def both(self) -> _Waiting:
         return {unit: hard | self.soft[unit] for unit, hard in self.hard.items()}
 
-    def circles(self) -> list[set[Unit]]:
+    def circles(self) -> list[set[Statement]]:
         """Statements that all wait for each other, the first by name first."""
-        return sorted((set(each) for each in find_circles(self.both)), key=min)
+        return sorted((set(each) for each in strongly_connected(self.both)), key=min)
 
 
 @dataclass
@@ -143,9 +143,9 @@ class _Search:
     letting_go: dict[str, set[str]] = field(default_factory=dict)
     depths: dict[str, int] = field(default_factory=dict)
     told_by: dict[str, set[str]] = field(default_factory=dict)
-    done: list[Unit] = field(default_factory=list)
+    done: list[Statement] = field(default_factory=list)
 
-    def attempt(self) -> list[Unit]:
+    def attempt(self) -> list[Statement]:
         """Put the statements in order; what is left over if that can't be done."""
         ways = self.edges(self.data_map.tables).both
         waits = Counter(later for others in ways.values() for later in others)
@@ -164,12 +164,12 @@ class _Search:
     def edges(self, tables: Collection[str]) -> _Edges:
         """Between the statements of these tables."""
         of_table = {name: list(self._units(name)) for name in sorted(tables)}
-        hard: _Ways = {unit: set() for units in of_table.values() for unit in units}
+        hard: _Waiting = {unit: set() for units in of_table.values() for unit in units}
         for name in of_table:
             for key in self.schema.keys_of(name):
                 if key.to in of_table:
                     for unit in self._before_pointers_go(key):
-                        hard[unit].add(Unit(key.to))
+                        hard[unit].add(Statement(key.to))
         soft = {
             reader: {
                 unit
@@ -198,7 +198,7 @@ class _Search:
             by_captured=frozenset(by_captured),
         )
 
-    def capture(self, edges: _Edges, circle: set[Unit]) -> bool:
+    def capture(self, edges: _Edges, circle: set[Statement]) -> bool:
         """Look up beforehand the rows of a table whose statement would come too late to find them."""
         late = {
             each
@@ -211,7 +211,7 @@ class _Search:
             self.captured.add(min(late)[1])
         return bool(late)
 
-    def _helpful(self, reader: Unit, later: Unit) -> Iterator[tuple[bool, str]]:
+    def _helpful(self, reader: Statement, later: Statement) -> Iterator[tuple[bool, str]]:
         """Whose rows to look up so that one statement need not wait for another; the better choice first.
 
         Where rows are found by the primary key of others, knowing those is enough, and they are fewer.
@@ -223,11 +223,11 @@ class _Search:
                     yield False, later.table
             yield True, name
 
-    def let_go(self, edges: _Edges, circle: set[Unit]) -> bool:
+    def let_go(self, edges: _Edges, circle: set[Statement]) -> bool:
         """Empty a pointer first, where rows that all go point at each other in a circle."""
         names = sorted({unit.table for unit in circle})
         for key in sorted((key for name in names for key in self.schema.keys_of(name)), key=str):
-            child, parent = Unit(key.table), Unit(key.to)
+            child, parent = Statement(key.table), Statement(key.to)
             goes = child in circle and not self.data_map.tables[key.table].stays
             if not goes or parent not in edges.hard[child] & circle:
                 continue
@@ -239,38 +239,38 @@ class _Search:
                 return True
         return False
 
-    def _units(self, name: str) -> Iterator[Unit]:
+    def _units(self, name: str) -> Iterator[Statement]:
         rule = self.data_map.tables[name]
         if rule.owned:
-            yield Unit(name)
+            yield Statement(name)
         for number in range(len(rule.mentions)):
-            yield Unit(name, number)
+            yield Statement(name, number)
         if columns := self.letting_go.get(name):
-            yield Unit(name, let_go=tuple(sorted(columns)))
+            yield Statement(name, let_go=tuple(sorted(columns)))
 
-    def _before_pointers_go(self, key: ForeignKey) -> Iterator[Unit]:
+    def _before_pointers_go(self, key: ForeignKey) -> Iterator[Statement]:
         """Those that let go of rows, which then can go themselves."""
         parent, child = self.data_map.tables[key.to], self.data_map.tables[key.table]
         if not any(parent.loses(column) for _, column in key.on):
             return
-        for number in covers(child, key):
-            yield Unit(key.table, number)
+        for number in releasing_mentions(child, key):
+            yield Statement(key.table, number)
         let_go = self.letting_go.get(key.table, set())
         if let_go & set(key.columns):
-            yield Unit(key.table, let_go=tuple(sorted(let_go)))
+            yield Statement(key.table, let_go=tuple(sorted(let_go)))
         elif child is parent or not child.owned:
             return
         elif not child.stays or any(child.nulls(column) for column in key.columns):
-            yield Unit(key.table)
+            yield Statement(key.table)
 
-    def _disturbs(self, unit: Unit, columns: set[str]) -> bool:
+    def _disturbs(self, unit: Statement, columns: set[str]) -> bool:
         """Whether a statement takes away what another one reads in these columns."""
         rule = self.data_map.tables[unit.table]
         if unit.is_main:
             return not rule.stays or not columns.isdisjoint(rule.changed)
         return not columns.isdisjoint(unit.let_go or rule.mentions[unit.mention].columns)
 
-    def _is_of_others(self, unit: Unit, reader: Unit) -> bool:
+    def _is_of_others(self, unit: Statement, reader: Statement) -> bool:
         """Whether it empties pointers in the very rows that the other statement leaves out."""
         if not reader.is_main or unit.mention < 0 or unit.table != reader.table:
             return False
@@ -278,13 +278,13 @@ class _Search:
         conditions = {column for link in rule.links for column, _ in link.where}
         return not conditions & set(rule.mentions[unit.mention].columns)
 
-    def _evaluated(self, unit: Unit) -> list[str]:
+    def _evaluated(self, unit: Statement) -> list[str]:
         """The tables whose person's rows the statement has to tell from others."""
         rule = self.data_map.tables[unit.table]
         names = [rule.mentions[unit.mention].link.to] if unit.mention >= 0 else []
         return [*names, unit.table] if rule.owned else names
 
-    def _reads(self, unit: Unit) -> dict[str, set[str]]:
+    def _reads(self, unit: Statement) -> dict[str, set[str]]:
         """Which columns of which other tables tell the statement its rows."""
         found: dict[str, set[str]] = {}
         rule = self.data_map.tables[unit.table]
@@ -327,7 +327,7 @@ class _Search:
         found.setdefault(link.to, set()).update(link.targets, self._own_columns(link.to))
         self._read(link.to, found, seen)
 
-    def _preference(self, unit: Unit) -> tuple[int, int]:
+    def _preference(self, unit: Statement) -> tuple[int, int]:
         """Far tables first and the subject's last, so that the order reads like the map."""
         return (-self._depth(unit.table, ()), int(unit.is_main))
 

@@ -29,7 +29,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import NullType
 
 from effaced.core.errors import Conflict
-from effaced.datamap.compile.corrections import fit
+from effaced.datamap.compile.corrections import convert_value
 from effaced.datamap.compile.key import KeyColumns
 from effaced.datamap.compile.order import is_direct, own_columns, pointers
 from effaced.datamap.model.data_map import DataMap, Link
@@ -37,7 +37,7 @@ from effaced.datamap.schema.tables import LiveSchema
 
 
 @dataclass(frozen=True, slots=True)
-class Belonging:
+class Ownership:
     """The parameters of its conditions are the subject's key and, for captured tables, their rows' keys."""
 
     schema: LiveSchema
@@ -184,7 +184,7 @@ class Belonging:
     def _where(self, rows: FromClause, table: str, link: Link) -> Iterator[ColumnElement[bool]]:
         for column, values in link.where:
             live = self.schema.tables[table].columns[column]
-            fitting = [fit(live, value, self.schema.dialect) for value in values]
+            fitting = [convert_value(live, value, self.schema.dialect) for value in values]
             cell = rows.c[column]
             yield or_(
                 *(cell.is_(None) if each is None else cell == literal(each, cell.type) for each in fitting)

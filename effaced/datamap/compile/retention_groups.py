@@ -17,12 +17,12 @@ def after_retention(table: TableRule) -> TableRule:
     return replace(table, columns=columns)
 
 
-def map_after(data_map: DataMap) -> DataMap:
+def map_after_retention(data_map: DataMap) -> DataMap:
     """The same for all of it."""
     return replace(data_map, tables={name: after_retention(each) for name, each in data_map.tables.items()})
 
 
-def ending(table: TableRule) -> dict[str, ColumnRule]:
+def ending_columns(table: TableRule) -> dict[str, ColumnRule]:
     """The retained columns that have an end."""
     return {name: rule for name, rule in table.columns.items() if table.owned and rule.until is not None}
 
@@ -34,10 +34,10 @@ def ends_at_once(table: TableRule) -> bool:
 
 def is_findable(data_map: DataMap, name: str) -> bool:
     """Whether the rows that stay still lead to the person after the erasure."""
-    return next(cuts(data_map, name), None) is None
+    return next(columns_cutting_off(data_map, name), None) is None
 
 
-def cuts(data_map: DataMap, name: str) -> Iterator[str]:
+def columns_cutting_off(data_map: DataMap, name: str) -> Iterator[str]:
     """The columns whose change cuts rows of the table off from their person, as `table.column`."""
     table = data_map.tables[name]
     if name == data_map.subject:
@@ -51,4 +51,4 @@ def cuts(data_map: DataMap, name: str) -> Iterator[str]:
         parent = data_map.tables[link.to]
         yield from (f"{link.to}.{column}" for column in link.targets if parent.loses(column))
         if link.to not in (name, data_map.subject):
-            yield from cuts(data_map, link.to)
+            yield from columns_cutting_off(data_map, link.to)

@@ -23,7 +23,7 @@ def grant_statements(
     which several people may share.
     """
     quote = connection.dialect.identifier_preparer.quote
-    places = catalog_access.places(connection)
+    places = catalog_access.table_places(connection)
     locked = locked_by_anybody(data_map)
     grants: list[str] = []
     used: set[str] = set()
@@ -38,12 +38,15 @@ def grant_statements(
         if name not in places or name not in schema.tables:
             continue  # `effaced datamap check` tells of it
         grant("SELECT", name)
-        if changed := written(data_map, table) or (_any_column(schema, name) if name in locked else set()):
+        changed = columns_written(data_map, table)
+        if not changed and name in locked:
+            changed = _any_column(schema, name)
+        if changed:
             grant("UPDATE", name, changed)
-        if deletes(table):
+        if needs_delete(table):
             grant("DELETE", name)
     for name in data_map.not_personal:
-        if name in places and (columns := pointing(schema, data_map, name)):
+        if name in places and (columns := columns_pointing_at_shared_rows(schema, data_map, name)):
             grant("SELECT", name, columns)
     yield from (f"GRANT USAGE ON SCHEMA {each} TO {role}" for each in sorted(used))
     yield from grants
@@ -60,12 +63,12 @@ def _any_column(schema: LiveSchema, name: str) -> set[str]:
     return {next(iter(table.primary or table.columns))}
 
 
-def deletes(table: TableRule) -> bool:
+def needs_delete(table: TableRule) -> bool:
     """At once, or when a retention has ended."""
     return not table.stays or not after_retention(table).stays
 
 
-def written(data_map: DataMap, table: TableRule) -> set[str]:
+def columns_written(data_map: DataMap, table: TableRule) -> set[str]:
     columns = {name for each in (table, after_retention(table)) if each.stays for name in each.changed}
     columns |= {name for mention in table.mentions for name in mention.columns}
     return columns | {
@@ -73,14 +76,14 @@ def written(data_map: DataMap, table: TableRule) -> set[str]:
     }
 
 
-def read(schema: LiveSchema, data_map: DataMap, table: TableRule) -> set[str]:
+def columns_read(schema: LiveSchema, data_map: DataMap, table: TableRule) -> set[str]:
     """What tells whose rows they are, what is in them, and what others are found by."""
     columns = {name for name, rule in table.columns.items() if rule.strategy is not Strategy.NOT_PERSONAL}
     # What a retention is counted from need not be personal itself.
     columns |= {rule.until.column for rule in table.columns.values() if rule.until and rule.until.column}
     columns |= {*own_columns(data_map, table.name), *schema.tables[table.name].primary}
     columns |= _columns_that_name_people(data_map, table.name) | _columns_linked_to(data_map, table.name)
-    return columns | pointing(schema, data_map, table.name)
+    return columns | columns_pointing_at_shared_rows(schema, data_map, table.name)
 
 
 def _columns_that_name_people(data_map: DataMap, table: str) -> set[str]:
@@ -109,14 +112,14 @@ def _columns_linked_to(data_map: DataMap, table: str) -> set[str]:
     }
 
 
-def pointing(schema: LiveSchema, data_map: DataMap, table: str) -> set[str]:
+def columns_pointing_at_shared_rows(schema: LiveSchema, data_map: DataMap, table: str) -> set[str]:
     """By what its rows may point at rows that are a person's only while nobody else points at them."""
     shared = (each.name for each in data_map.tables.values() if any(link.back for link in each.links))
     return {
         pointer
         for name in shared
         if name in schema.tables
-        for pointing, pairs, _ in pointers(schema, data_map, name)
-        if pointing == table
+        for child, pairs, _ in pointers(schema, data_map, name)
+        if child == table
         for pointer, _ in pairs
     }

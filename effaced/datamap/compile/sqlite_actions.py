@@ -6,7 +6,7 @@ from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.schema.tables import LiveSchema
 
 
-def acting_within(schema: LiveSchema, data_map: DataMap) -> dict[str, set[str]]:
+def self_references_to_clear(schema: LiveSchema, data_map: DataMap) -> dict[str, set[str]]:
     """Pointers between rows of one table that are emptied before the rows go.
 
     PostgreSQL looks at its foreign keys when a statement has ended. SQLite acts with each row: it stops at

@@ -12,8 +12,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from effaced.core.errors import ConfigurationError
 from effaced.core.yaml.tree import read_tree
-from effaced.datamap.load.reader import Reader, closest, line_of
-from effaced.datamap.load.tables import links_lead_somewhere, read_tables
+from effaced.datamap.load.reader import Reader, did_you_mean, line_of
+from effaced.datamap.load.tables import check_link_targets, read_tables
 from effaced.datamap.model.data_map import (
     OWN_PREFIX,
     DataMap,
@@ -59,10 +59,10 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
     schemas = _schemas(reader, top.get("schemas"))
     if "tables" not in top:
         return None
-    links_lead_somewhere(reader, tables, not_personal)
+    check_link_targets(reader, tables, not_personal)
     for each in people:
         if each.table not in tables:
-            near = closest(each.table, tables)
+            near = did_you_mean(each.table, tables)
             reader.say(each.line, f"subject: '{each.table}' is not under tables{near}")
     if not people:
         return None
@@ -227,7 +227,7 @@ def _rectify(reader: Reader, node: Node | None, tables: dict[str, TableRule]) ->
             meant = columns_by_name.get(name, [])
             if len(meant) != 1:
                 said = "can be two columns of" if meant else "is no column of"
-                near = "" if meant else closest(name, columns_by_name)
+                near = "" if meant else did_you_mean(name, columns_by_name)
                 reader.say(item, f"{what}: '{name}' {said} the map{near}")
             elif meant[0] in taken:
                 reader.say(item, f"{what}: '{name}' is under rectify.{taken[meant[0]]} already")

@@ -60,7 +60,7 @@ class Reader:
         known = list(allowed)
         for name, (key, _) in entries.items():
             if name not in known:
-                self.say(key, f"{what}: unknown key '{name}'{closest(name, known)}")
+                self.say(key, f"{what}: unknown key '{name}'{did_you_mean(name, known)}")
         if isinstance(node, MappingNode):
             for name in required:
                 if name not in entries:
@@ -91,7 +91,7 @@ class Reader:
         known = list(allowed)
         value = str(node.value) if isinstance(node, ScalarNode) else None
         if value not in known:
-            self.say(node, f"{what} must be {one_of(known)}{closest(value or '', known)}")
+            self.say(node, f"{what} must be {one_of(known)}{did_you_mean(value or '', known)}")
             return None
         return value
 
@@ -109,7 +109,7 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def closest(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean ...?` when there is something close."""
     near = get_close_matches(word, list(known), 1) if len(word) <= LONGEST_COMPARED else []
     return f"; did you mean '{near[0]}'?" if near else ""

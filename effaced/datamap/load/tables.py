@@ -8,7 +8,7 @@ from collections.abc import Collection
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from effaced.datamap.load.columns import read_columns
-from effaced.datamap.load.reader import Reader, closest, is_null, line_of
+from effaced.datamap.load.reader import Reader, did_you_mean, is_null, line_of
 from effaced.datamap.model.data_map import OWN_PREFIX, Link, Literal, Mention, TableRule
 from effaced.datamap.model.rules import Strategy
 
@@ -144,7 +144,7 @@ def _literal(node: ScalarNode) -> Literal:
     return words.get(node.value, node.value) if plain else str(node.value)
 
 
-def links_lead_somewhere(reader: Reader, tables: dict[str, TableRule], not_personal: dict[str, int]) -> None:
+def check_link_targets(reader: Reader, tables: dict[str, TableRule], not_personal: dict[str, int]) -> None:
     for name, table in tables.items():
         mentions = [each.link for each in table.mentions]
         for what, link in [
@@ -155,5 +155,5 @@ def links_lead_somewhere(reader: Reader, tables: dict[str, TableRule], not_perso
             if link.to in not_personal:
                 reader.say(link.line, f"{end}: '{link.to}' is listed as not_personal")
             elif link.to not in tables:
-                near = closest(link.to, tables)
+                near = did_you_mean(link.to, tables)
                 reader.say(link.line, f"{end}: '{link.to}' is not under tables{near}")

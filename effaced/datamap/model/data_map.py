@@ -292,7 +292,7 @@ class DataMap:
     def ways_from(self, table: str) -> set[str]:
         """The tables that lie on a table's ways to the subject table, both ends among them."""
         tables = self.tables
-        return _walk(
+        return _reachable(
             table,
             lambda name: (
                 [link.to for link in tables[name].links] if name in tables and name != self.subject else ()
@@ -304,10 +304,10 @@ class DataMap:
         for name, table in self.tables.items():
             for link in table.links:
                 linked.setdefault(link.to, []).append(name)
-        return _walk(subject, lambda name: linked.get(name, ())) & set(self.tables)
+        return _reachable(subject, lambda name: linked.get(name, ())) & set(self.tables)
 
 
-def _walk(start: str, onward: Callable[[str], Iterable[str]]) -> set[str]:
+def _reachable(start: str, onward: Callable[[str], Iterable[str]]) -> set[str]:
     """Whatever can be reached, with where it starts."""
     seen, ahead = {start}, [start]
     while ahead:

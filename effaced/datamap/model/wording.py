@@ -10,7 +10,7 @@ from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Link, St
 from effaced.datamap.model.json_paths import show_path
 from effaced.datamap.model.last_day import Until
 
-ROWS = {
+ROW_ACTIONS = {
     Action.DELETED: "deleted",
     Action.ANONYMISED: "anonymised",
     Action.PSEUDONYMISED: "pseudonymised",
@@ -23,7 +23,7 @@ ONLY_MENTIONS = "not a person's"
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class Treatment:
     """Columns of one table that share what happens to them: the word for it, and what is in the brackets."""
 
     strategy: Strategy
@@ -36,19 +36,19 @@ class Fate:
         return f"{self.word} ({self.detail})" if self.detail else self.word
 
 
-def fates(columns: Mapping[str, ColumnRule]) -> list[Fate]:
+def group_by_treatment(columns: Mapping[str, ColumnRule]) -> list[Treatment]:
     """The columns by what happens to them, in the order of the strategies."""
     found: dict[tuple[int, str, str], list[str]] = {}
     for name, rule in columns.items():
         key = (list(Strategy).index(rule.strategy), _word(rule), _detail(rule))
         found.setdefault(key, []).append(name)
     return [
-        Fate(list(Strategy)[place], word, detail, tuple(names))
+        Treatment(list(Strategy)[place], word, detail, tuple(names))
         for (place, word, detail), names in sorted(found.items())
     ]
 
 
-def fate(rule: ColumnRule) -> str:
+def describe_rule(rule: ColumnRule) -> str:
     """`anonymise (truncated_date to year)`, `retain (tax law; until 2031-12-31; then delete)`, `delete`."""
     return f"{_word(rule)} ({detail})" if (detail := _detail(rule)) else _word(rule)
 
@@ -66,7 +66,7 @@ def _detail(rule: ColumnRule) -> str:
     if rule.strategy is Strategy.SCRUB:
         return ", ".join(rule.names) or "all identifiers"
     if rule.paths:
-        return "; ".join(f"{show_path(path)}: {fate(each)}" for path, each in rule.paths)
+        return "; ".join(f"{show_path(path)}: {describe_rule(each)}" for path, each in rule.paths)
     return rule.reason or f"{rule.basis or ''}{_end(rule)}"
 
 
@@ -74,7 +74,7 @@ def _end(rule: ColumnRule) -> str:
     if rule.until is None or rule.then is None:
         return ""
     over = ", which is over" if is_over(rule.until) else ""
-    return f"; until {rule.until}{over}; then {fate(rule.then)}"
+    return f"; until {rule.until}{over}; then {describe_rule(rule.then)}"
 
 
 def is_over(until: Until) -> bool:
@@ -82,9 +82,9 @@ def is_over(until: Until) -> bool:
     return until.day is not None and until.day < clock.now().date()
 
 
-def rows_are(rule: TableRule) -> str:
+def describe_rows(rule: TableRule) -> str:
     """What happens to the person's rows of a table; or that none of them is anybody's."""
-    return ROWS[rule.action] if rule.owned else ONLY_MENTIONS
+    return ROW_ACTIONS[rule.action] if rule.owned else ONLY_MENTIONS
 
 
 def pairs(link: Link) -> str:
@@ -98,7 +98,7 @@ def conditions(link: Link) -> list[str]:
     return [*said, *(["compared as texts"] if link.as_text else [])]
 
 
-def linked(link: Link) -> str:
+def describe_link(link: Link) -> str:
     """One link as part of a sentence: `to customers by owner_id = id, where owner_type is Customer`."""
     where = f", where {' and '.join(conditions(link))}" if conditions(link) else ""
     if link.back:
@@ -106,27 +106,27 @@ def linked(link: Link) -> str:
     return f"to {link.to} by {pairs(link)}{where}"
 
 
-def whose(data_map: DataMap, table: str) -> str:
+def describe_people(data_map: DataMap, table: str) -> str:
     """`the people: customer` for a table with a row for each of them; else an empty text."""
     kinds = [each.name for each in data_map.people if each.table == table]
     named = [name for name in kinds if name != table]
     return f"the people: {', '.join(named)}" if named else "the people" if kinds else ""
 
 
-def belonging(data_map: DataMap, rule: TableRule) -> list[str]:
+def describe_links(data_map: DataMap, rule: TableRule) -> list[str]:
     """How rows of a table belong to a person, one line per way."""
     keys = [
         f"one row per {'person' if each.name == each.table else each.name}, named by {', '.join(each.key)}"
         for each in data_map.people
         if each.table == rule.name
     ]
-    mentions = [f"mentions people: {linked(each.link)}; {told(each.columns)}" for each in rule.mentions]
-    return [*keys, *(linked(link) for link in rule.links), *mentions]
+    mentions = (f"{describe_link(each.link)}; {describe_columns(each.columns)}" for each in rule.mentions)
+    return [*keys, *map(describe_link, rule.links), *(f"mentions people: {each}" for each in mentions)]
 
 
-def told(columns: Mapping[str, ColumnRule]) -> str:
+def describe_columns(columns: Mapping[str, ColumnRule]) -> str:
     """`referred_by: anonymise (null)`."""
-    return "; ".join(f"{', '.join(each.columns)}: {each.words}" for each in fates(columns))
+    return "; ".join(f"{', '.join(each.columns)}: {each.words}" for each in group_by_treatment(columns))
 
 
 def _any_of(values: Iterable[object]) -> str:

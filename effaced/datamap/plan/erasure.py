@@ -29,11 +29,11 @@ from effaced.core.crypto import Keyring
 from effaced.core.errors import ConfigurationError, Problem, Refused
 from effaced.core.gc_pause import gc_paused
 from effaced.datamap.check.data_map import check
-from effaced.datamap.compile.batches import early_steps, many_rows
+from effaced.datamap.compile.batches import count_early_rows, early_steps
 from effaced.datamap.compile.key import KeyColumns
-from effaced.datamap.compile.locks import locks
-from effaced.datamap.compile.order import Order, Unit
-from effaced.datamap.compile.ownership import Belonging
+from effaced.datamap.compile.locks import lock_statements
+from effaced.datamap.compile.order import Order, Statement
+from effaced.datamap.compile.ownership import Ownership
 from effaced.datamap.compile.step import Step, overwrite
 from effaced.datamap.load.reader import one_of
 from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Strategy, TableRule
@@ -109,7 +109,7 @@ class ErasurePlan:
 
     def belongs(self, table: str) -> ColumnElement[bool]:
         """Which rows of the table are the person's; the key's values are the statement's parameters."""
-        return Belonging(self.schema, self.data_map, self.key).rows(table)
+        return Ownership(self.schema, self.data_map, self.key).rows(table)
 
     def is_padded(self, column: str) -> bool:
         """Whether the database fills this column of the subject table with blanks that mean nothing."""
@@ -172,8 +172,8 @@ def plan_for(
     """Plan for one kind of people, by a map that fits."""
     columns = schema.tables[data_map.subject].columns
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
-    now = Belonging(schema, data_map, key)
-    later = Belonging(schema, data_map, key, order.captured) if order.captured else now
+    now = Ownership(schema, data_map, key)
+    later = Ownership(schema, data_map, key, order.captured) if order.captured else now
     steps = tuple(_step(unit, now, later if unit in order.by_captured else now) for unit in order.units)
     told = [step for step in steps if step.told]
     counts = select(*(step.affected.scalar_subquery() for step in told))
@@ -189,16 +189,16 @@ def plan_for(
         schema=schema,
         counts=counts,
         left=left,
-        locks=locks(now),
+        locks=lock_statements(now),
         captures=captures,
         early=early,
-        many=many_rows(schema, early),
+        many=count_early_rows(schema, early),
         found=select(*scrubbed) if scrubbed else None,
         hashing=hashing,
     )
 
 
-def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
+def _step(unit: Statement, now: Ownership, later: Ownership) -> Step:
     """`now` tells whose rows they are before anything is changed, `later` when the step's turn has come."""
     rule, dialect = now.data_map.tables[unit.table], now.schema.dialect
     table = now.schema.table(unit.table)
@@ -234,7 +234,7 @@ def _step(unit: Unit, now: Belonging, later: Belonging) -> Step:
     )
 
 
-def _effect(unit: Unit, rule: TableRule) -> tuple[Action, Mapping[str, ColumnRule]]:
+def _effect(unit: Statement, rule: TableRule) -> tuple[Action, Mapping[str, ColumnRule]]:
     """What the statement does with its rows, and what it writes into their cells."""
     if unit.let_go:
         return Action.DETACHED, {}
@@ -254,7 +254,7 @@ def _change(
     return overwrite(table).where(rows).values(dict(written)) if written else None
 
 
-def _rows(unit: Unit, belonging: Belonging) -> ColumnElement[bool]:
+def _rows(unit: Statement, belonging: Ownership) -> ColumnElement[bool]:
     own = belonging.rows(unit.table)
     if unit.mention < 0:
         return own

@@ -37,16 +37,16 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from effaced.core import clock
-from effaced.datamap.compile.batches import batch
+from effaced.datamap.compile.batches import batch_statement
 from effaced.datamap.compile.last_day_sql import last_day
 from effaced.datamap.compile.order import find_order
-from effaced.datamap.compile.ownership import Belonging
+from effaced.datamap.compile.ownership import Ownership
 from effaced.datamap.compile.retention_groups import (
     after_retention,
-    ending,
+    ending_columns,
     ends_at_once,
     is_findable,
-    map_after,
+    map_after_retention,
 )
 from effaced.datamap.model.data_map import Action, DataMap, Link, Retained, TableRule
 from effaced.datamap.model.last_day import Until
@@ -58,7 +58,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRows:
     """What is there of one person in one table. `undated` of the rows have an end that nobody knows."""
 
     table: str
@@ -71,7 +71,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class DueRows:
     """How many rows of one table go, change, or have come due and wait for others to go first."""
 
     deleted: int = 0
@@ -84,7 +84,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class TableRetention:
     """One table that keeps something, with its statements. They take the person's key, and `TODAY`.
 
     Those that change something change as many rows as `bulk.limited_to` says. Of rows that point at each
@@ -99,12 +99,12 @@ class Keep:
     delete: Delete | Update | None
     change: Delete | Update | None
 
-    def kept(self, row: Sequence[Any]) -> Kept:
+    def kept(self, row: Sequence[Any]) -> KeptRows:
         """What a row of `look` says."""
         rows, undated, *days = row
         ends = [day for day in days if day is not None]
-        firsts = {str(until): _next(day) for until, day in zip(self.untils, days, strict=False) if day}
-        return Kept(self.table, rows, undated, _next(min(ends)) if ends else None, firsts)
+        firsts = {str(until): _day_after(day) for until, day in zip(self.untils, days, strict=False) if day}
+        return KeptRows(self.table, rows, undated, _day_after(min(ends)) if ends else None, firsts)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class RetentionPlan:
 
     plan: ErasurePlan
     zone: ZoneInfo
-    keeps: Mapping[str, Keep]
+    keeps: Mapping[str, TableRetention]
     others: Mapping[str, RetentionPlan] = field(default_factory=dict)
     """The plans for the map's other kinds of people, by their names."""
 
@@ -144,8 +144,9 @@ class RetentionPlan:
 def plan_retention(plan: ErasurePlan, zone: ZoneInfo) -> RetentionPlan:
     """For the map's first kind of people, with the plans for the others in it."""
     statements, data_map = _Statements(plan, zone), plan.data_map
-    order = [unit.table for unit in find_order(plan.schema, map_after(data_map)).units if unit.is_main]
-    names = [each for each in order if data_map.tables[each].retained and is_findable(data_map, each)]
+    order = find_order(plan.schema, map_after_retention(data_map))
+    tables = [unit.table for unit in order.units if unit.is_main]
+    names = [each for each in tables if data_map.tables[each].retained and is_findable(data_map, each)]
     keeps = {name: statements.keep(name) for name in names}
     others = {name: plan_retention(each, zone) for name, each in plan.others.items()}
     return RetentionPlan(plan, zone, keeps, others)
@@ -162,13 +163,13 @@ class _Statements:
     plan: ErasurePlan
     zone: ZoneInfo
 
-    def keep(self, name: str) -> Keep:
+    def keep(self, name: str) -> TableRetention:
         rule, schema = self.plan.data_map.tables[name], self.plan.schema
         table, dialect, theirs = schema.table(name), schema.dialect, self.plan.belongs(name)
-        untils = tuple(dict.fromkeys(each.until for each in ending(rule).values() if each.until))
+        untils = tuple(dict.fromkeys(each.until for each in ending_columns(rule).values() if each.until))
         writes = {
             table.c[column]: (self._due(table, each.until), each.then)
-            for column, each in ending(rule).items()
+            for column, each in ending_columns(rule).items()
             if each.until and each.then
         }
         over = {c: and_(due, still_personal(c, then, dialect)) for c, (due, then) in writes.items()}
@@ -178,16 +179,16 @@ class _Statements:
             c: case((over[c], replacement(c, then, dialect)), else_=c) for c, (_, then) in writes.items()
         }
         partly = bool(writes) and not (self._may_go(name) and ends_at_once(rule))
-        return Keep(
+        return TableRetention(
             table=name,
             retained=rule.retained,
             untils=untils,
             look=self._look(rule, table, untils).where(theirs),
             due=self._counted(name, table, changes),
-            delete=batch(schema, name, and_(theirs, self._goes(name, table, strictly=True)), {})
+            delete=batch_statement(schema, name, and_(theirs, self._goes(name, table, strictly=True)), {})
             if self._may_go(name)
             else None,
-            change=batch(schema, name, and_(theirs, changes), values) if partly else None,
+            change=batch_statement(schema, name, and_(theirs, changes), values) if partly else None,
         )
 
     def _look(self, rule: TableRule, table: FromClause, untils: Sequence[Until]) -> Select[*tuple[Any, ...]]:
@@ -198,7 +199,7 @@ class _Statements:
             until: or_(
                 *(
                     still_personal(table.c[name], each.then, dialect)
-                    for name, each in ending(rule).items()
+                    for name, each in ending_columns(rule).items()
                     if each.until == until and each.then
                 )
             )
@@ -246,7 +247,7 @@ class _Statements:
     def _all_due(self, name: str, rows: FromClause) -> ColumnElement[bool]:
         if not self._may_go(name):
             return false()
-        rules = ending(self.plan.data_map.tables[name]).values()
+        rules = ending_columns(self.plan.data_map.tables[name]).values()
         return and_(*(self._due(rows, until) for until in dict.fromkeys(each.until for each in rules)))
 
     def _goes(
@@ -274,8 +275,8 @@ class _Statements:
             yield not_(held)
 
     @property
-    def _belonging(self) -> Belonging:
-        return Belonging(self.plan.schema, self.plan.data_map, self.plan.key)
+    def _belonging(self) -> Ownership:
+        return Ownership(self.plan.schema, self.plan.data_map, self.plan.key)
 
     def _pointing(self, name: str) -> list[tuple[str, Link | None, Pairs]]:
         """Who may point at rows of the table, by link or by foreign key: (own, other) columns of each."""
@@ -297,5 +298,5 @@ def _latest(ends: Sequence[ColumnElement[date]], dialect: str) -> ColumnElement[
     return case((or_(*(end.is_(None) for end in ends)), null()), else_=largest)
 
 
-def _next(day: date) -> date:
+def _day_after(day: date) -> date:
     return day + timedelta(days=1)

@@ -16,7 +16,7 @@ from effaced.core.errors import Conflict
 from effaced.datamap.compile.step import Step
 from effaced.datamap.model.data_map import Action, Retained
 from effaced.datamap.plan.erasure import ErasurePlan
-from effaced.datamap.run.values import values_for, values_to_look
+from effaced.datamap.run.values import parameters_for_erasure, parameters_for_reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ def dry_run(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableE
 
     NotFound if the id cannot be a key at all; a person who is gone already has zero rows everywhere.
     """
-    values = values_to_look(session, plan, subject_id)
+    values = parameters_for_reading(session, plan, subject_id)
     counts = session.execute(plan.counts, values).one()
     found = session.execute(plan.found, values).one() if plan.found is not None else ()
     return _effects(plan, counts, found)
 
 
-def rows_kept(session: Session, plan: ErasurePlan, subject_id: str) -> list[int]:
+def count_kept_rows(session: Session, plan: ErasurePlan, subject_id: str) -> list[int]:
     """Per step that is told, in how many of the person's rows something is retained. One SELECT.
 
     A dry run counts the rows that change, and of rows that are kept often only a few do.
@@ -83,7 +83,7 @@ def erase(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEff
     against it (a check, a trigger, another person's row that points here), or if the schema is not the one
     that the plan was made for: the caller must roll back.
     """
-    return erase_and_look(session, plan, subject_id).effects
+    return erase_and_verify(session, plan, subject_id).effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,14 @@ class Erased:
     answers: list[tuple[Any, ...]]
 
 
-def erase_and_look(
+def erase_and_verify(
     session: Session, plan: ErasurePlan, subject_id: str, asking: Iterable[Select[*tuple[Any, ...]]] = ()
 ) -> Erased:
     """The same, and a look at what is left; `asking` are queries of one row about the person afterwards."""
-    values = values_for(session, plan, subject_id)
+    values = parameters_for_erasure(session, plan, subject_id)
 
     def send(batch: Pipeline) -> _Sent:
-        # Where rows had to be looked up beforehand, `values_for` has locked these already.
+        # Where rows had to be looked up beforehand, `parameters_for_erasure` has locked these already.
         for name, lock in plan.locks.items() if not plan.captures else ():
             batch.run(lock, values, name)
         return _Sent(

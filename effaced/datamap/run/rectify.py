@@ -30,7 +30,7 @@ def check_corrections(plan: ErasurePlan, corrections: Sequence[Correction]) -> l
     return changes_of(plan.schema, plan.data_map, corrections)
 
 
-def foresee(
+def preview_corrections(
     session: Session, plan: ErasurePlan, subject_id: str, corrections: Sequence[Correction]
 ) -> list[ColumnEffect]:
     """What `rectify` would do now; changes nothing."""

@@ -11,7 +11,7 @@ from effaced.datamap.compile.step import Step
 from effaced.datamap.model.data_map import Action, Strategy
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.masks import HIDDEN, NOTHING, mask
-from effaced.datamap.run.values import values_to_look
+from effaced.datamap.run.values import parameters_for_reading
 
 MOST = 3
 Row = dict[str, str]
@@ -25,7 +25,7 @@ def sample(
 
     `counted`, if given, is how many rows each step has: where there are none, nobody is asked for them.
     """
-    values = values_to_look(session, plan, subject_id)
+    values = parameters_for_reading(session, plan, subject_id)
     found = []
     for step, number in zip(plan.told, counted or [most] * len(plan.told), strict=True):
         columns = _personal(plan, step) if number else []

@@ -18,9 +18,9 @@ from effaced.datamap.surrogates.expressions import is_surrogate
 from effaced.datamap.surrogates.sqlite_functions import register
 
 
-def values_for(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, Any]:
+def parameters_for_erasure(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, Any]:
     """All that has to be known before the first step. NotFound if it can't be a key."""
-    values = values_to_look(session, plan, subject_id)
+    values = parameters_for_reading(session, plan, subject_id)
     if not plan.captures:
         return values
     with (batch := Pipeline(session)):
@@ -34,7 +34,7 @@ def values_for(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str
     }
 
 
-def values_to_look(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, Any]:
+def parameters_for_reading(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, Any]:
     """The same for counts alone. One SELECT if there are texts to scrub, none otherwise."""
     values = plan.key.require(subject_id)
     if plan.schema.dialect == "sqlite":

@@ -99,7 +99,7 @@ class Place(NamedTuple):
     full_name: str
 
 
-def places(connection: Connection) -> dict[str, Place]:
+def table_places(connection: Connection) -> dict[str, Place]:
     """By the names that the map has for tables."""
     query = text(
         f"SELECT {NAME_OF_C}, quote_ident(nspname), format('%I.%I', nspname, relname)"
@@ -114,7 +114,7 @@ def unknown_schemas(connection: Connection, schemas: Sequence[str]) -> list[str]
     return [name for name in schemas if name not in known]
 
 
-def covered(connection: Connection) -> list[tuple[str, str]]:
+def shadowed_tables(connection: Connection) -> list[tuple[str, str]]:
     """Tables on the search path behind another of the same name, with their schema: no name leads to them."""
     query = text(
         "SELECT nspname::text, relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace"
@@ -124,7 +124,7 @@ def covered(connection: Connection) -> list[tuple[str, str]]:
     return [(schema, table) for schema, table in connection.execute(query)]
 
 
-def ambiguous(connection: Connection, schemas: Sequence[str]) -> list[str]:
+def ambiguous_names(connection: Connection, schemas: Sequence[str]) -> list[str]:
     """Names that a table in sight and one of a named schema would both have in the map."""
     query = text(
         "SELECT c.relname::text FROM pg_class c JOIN pg_class o JOIN pg_namespace n ON n.oid = o.relnamespace"

@@ -84,7 +84,7 @@ def partitions(connection: Connection) -> set[str]:
     return set(connection.scalars(text(f"SELECT {_name('c')} FROM pg_class c WHERE relispartition")))  # noqa: S608
 
 
-def heirs(connection: Connection) -> dict[str, list[str]]:
+def inheriting_tables(connection: Connection) -> dict[str, list[str]]:
     """Tables whose statements reach into other tables (INHERITS), and which those are."""
     query = text(
         f"SELECT {_name('parent')}, child.oid::regclass::text FROM pg_inherits"  # noqa: S608

@@ -60,14 +60,14 @@ def _of_sqlite(table: str, name: str, sql: str) -> Trigger:
     return Trigger(table, name, bool(deletes), bool(updates), body)
 
 
-def materialised(connection: Connection) -> list[tuple[str, str]]:
+def materialised_views(connection: Connection) -> list[tuple[str, str]]:
     """Materialised views, each with a table whose rows it shows, directly or through other views."""
     if connection.dialect.name == "sqlite":
         return []
     return [(view, table) for view, table in connection.execute(text(_MATERIALISED))]
 
 
-def elsewhere(connection: Connection) -> list[tuple[str, str]]:
+def foreign_and_virtual_tables(connection: Connection) -> list[tuple[str, str]]:
     """Tables that are not kept as others are, with what they are: nothing is read there, or not all."""
     if connection.dialect.name == "sqlite":
         query = (

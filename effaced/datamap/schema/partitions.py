@@ -50,7 +50,7 @@ _PLACE = "of its partitions"
 
 
 @dataclass
-class Parts:
+class PartitionRules:
     """What the partitions of one table ask for, beyond what the table itself does."""
 
     checks: list[tuple[str, str]] = field(default_factory=list)
@@ -61,15 +61,15 @@ class Parts:
     """What is indexed, as SQL, and whether NULLs repeat."""
 
 
-def parts(connection: Connection) -> dict[str, Parts]:
+def partition_rules(connection: Connection) -> dict[str, PartitionRules]:
     """By the names that the map has for the partitioned tables; none for those that ask for nothing."""
-    found: dict[str, Parts] = {}
+    found: dict[str, PartitionRules] = {}
     for name, sql in connection.execute(text(_PLACES)):
-        found.setdefault(name, Parts()).checks.append((_PLACE, sql))
+        found.setdefault(name, PartitionRules()).checks.append((_PLACE, sql))
     for name, check, sql in connection.execute(text(_CHECKS)):
-        found.setdefault(name, Parts()).checks.append((check, sql))
+        found.setdefault(name, PartitionRules()).checks.append((check, sql))
     for name, column in connection.execute(text(_FILLED)):
-        found.setdefault(name, Parts()).filled.add(column)
+        found.setdefault(name, PartitionRules()).filled.add(column)
     for name, same, sql in connection.execute(text(_UNIQUES)):
-        found.setdefault(name, Parts()).uniques.append((sql, not same))
+        found.setdefault(name, PartitionRules()).uniques.append((sql, not same))
     return found

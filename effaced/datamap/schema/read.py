@@ -18,7 +18,7 @@ from effaced.datamap.schema import catalog
 from effaced.datamap.schema import partitions as catalog_partitions
 from effaced.datamap.schema import uniques as catalog_uniques
 from effaced.datamap.schema.catalog import Collations
-from effaced.datamap.schema.partitions import Parts
+from effaced.datamap.schema.partitions import PartitionRules
 from effaced.datamap.schema.tables import (
     Check,
     ForeignKey,
@@ -28,7 +28,7 @@ from effaced.datamap.schema.tables import (
     LiveTable,
     Unique,
 )
-from effaced.datamap.schema.uniques import Loose
+from effaced.datamap.schema.uniques import InvalidUniques
 
 # The kinds of PostgreSQL index that find rows by an equal value.
 _FINDING = ("btree", "hash")
@@ -54,7 +54,7 @@ def _read(connection: Connection, inspector: Inspector, schemas: Sequence[str]) 
         tables,
         tuple(sorted((key for key in pointing if key.table in tables), key=str)),
         tuple(key for key in pointing if key.table not in tables),
-        {} if sqlite else catalog.heirs(connection),
+        {} if sqlite else catalog.inheriting_tables(connection),
     )
 
 
@@ -82,11 +82,11 @@ class _Facts:
     """What SQLAlchemy does not tell about tables, by the names that the map has for them."""
 
     collations: Collations
-    loose: Loose
+    loose: InvalidUniques
     unique_expressions: Iterable[tuple[str, str]]
     """A table, and the SQL of what may not repeat in it."""
     partitions: Collection[str] = ()
-    of_partitions: Mapping[str, Parts] = field(default_factory=dict)
+    of_partitions: Mapping[str, PartitionRules] = field(default_factory=dict)
     """What the partitions of a table ask for."""
 
 
@@ -143,7 +143,7 @@ def _sqlite_facts(connection: Connection, tables: Iterable[_Reflected]) -> _Fact
     collations = catalog.sqlite_collations(connection, named)
     return _Facts(
         collations,
-        catalog_uniques.sqlite_loose(connection, collations),
+        catalog_uniques.sqlite_invalid_uniques(connection, collations),
         catalog.sqlite_expression_uniques(connection),
     )
 
@@ -152,20 +152,20 @@ def _facts(connection: Connection) -> _Facts:
     partitions = catalog.partitions(connection)
     return _Facts(
         catalog.postgres_collations(connection),
-        catalog_uniques.postgres_loose(connection),
+        catalog_uniques.postgres_invalid_uniques(connection),
         catalog_uniques.exclusions(connection),
         partitions,
-        catalog_partitions.parts(connection) if partitions else {},
+        catalog_partitions.partition_rules(connection) if partitions else {},
     )
 
 
 def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable:
-    asked = facts.of_partitions.get(table.name, Parts())
+    asked = facts.of_partitions.get(table.name, PartitionRules())
     filled = {*table.primary, *asked.filled}
     columns = {
         each["name"]: _column(
             each,
-            _shared(each["type"], types),
+            _shared_type(each["type"], types),
             filled,
             facts.collations.get((table.name, each["name"])),
         )
@@ -179,22 +179,22 @@ def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable
         _uniques(table, facts, asked, columns),
         table.primary,
         table.schema,
-        tuple(Check(word, sql, mentioned(sql, columns)) for word, sql in (*checks, *asked.checks)),
+        tuple(Check(word, sql, columns_in_sql(sql, columns)) for word, sql in (*checks, *asked.checks)),
         tuple(dict.fromkeys((LiveIndex(table.primary), *indexes))),
     )
 
 
 def _uniques(
-    table: _Reflected, facts: _Facts, asked: Parts, columns: Mapping[str, LiveColumn]
+    table: _Reflected, facts: _Facts, asked: PartitionRules, columns: Mapping[str, LiveColumn]
 ) -> tuple[Unique, ...]:
     declared = (*table.constraints, *(each for each in table.indexes if each["unique"]))
     expressions = (sql for name, sql in facts.unique_expressions if name == table.name)
     uniques = [
         *([Unique(frozenset(table.primary))] if table.primary else []),
         *(_unique(each, columns) for each in declared),
-        *(Unique(mentioned(sql, columns), whole=False) for sql in expressions),
+        *(Unique(columns_in_sql(sql, columns), whole=False) for sql in expressions),
         *(
-            Unique(mentioned(sql, columns), whole=False, nulls_repeat=nulls_repeat)
+            Unique(columns_in_sql(sql, columns), whole=False, nulls_repeat=nulls_repeat)
             for sql, nulls_repeat in asked.uniques
         ),
     ]
@@ -213,7 +213,7 @@ def _index(reflected: Mapping[str, Any]) -> LiveIndex:
     return LiveIndex(columns if options.get("postgresql_using", "btree") in _FINDING else (), partial)
 
 
-def _shared(kind: Any, kinds: dict[Any, Any]) -> Any:
+def _shared_type(kind: Any, kinds: dict[Any, Any]) -> Any:
     """The type, or one that is the same: SQLAlchemy works out anew for each what can be done with it."""
     try:
         return kinds.setdefault((type(kind), *sorted(vars(kind).items())), kind)
@@ -246,7 +246,7 @@ def _column(
 
 def _unique(reflected: Mapping[str, Any], columns: Mapping[str, LiveColumn]) -> Unique:
     named = {name for name in reflected["column_names"] if name is not None}
-    spoken_of = mentioned(" ".join(reflected.get("expressions", ())), columns)
+    spoken_of = columns_in_sql(" ".join(reflected.get("expressions", ())), columns)
     options = reflected.get("dialect_options", {})
     partial = any(name.endswith("_where") for name in options)
     return Unique(
@@ -256,7 +256,7 @@ def _unique(reflected: Mapping[str, Any], columns: Mapping[str, LiveColumn]) -> 
     )
 
 
-def mentioned(sql: str, columns: Iterable[str]) -> frozenset[str]:
+def columns_in_sql(sql: str, columns: Iterable[str]) -> frozenset[str]:
     """The columns an expression speaks of; rather one too many than one too few."""
     sql = sql.replace('""', '"')
     return frozenset(
@@ -270,7 +270,7 @@ def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str,
     names = [each["name"] for each in columns]
     made_from = {
         # An expression that can't be read may speak of anything.
-        each["name"]: mentioned(sql, names) if (sql := each["computed"]["sqltext"]) else frozenset(names)
+        each["name"]: columns_in_sql(sql, names) if (sql := each["computed"]["sqltext"]) else frozenset(names)
         for each in columns
         if "computed" in each
     }

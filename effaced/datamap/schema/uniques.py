@@ -8,11 +8,11 @@ from sqlalchemy import Connection, text
 
 from effaced.datamap.schema.catalog import NAME_OF_C, Collations
 
-Loose = set[tuple[str, frozenset[str]]]
+InvalidUniques = set[tuple[str, frozenset[str]]]
 """Columns of a table that no valid index keeps apart as they are compared."""
 
 
-def postgres_loose(connection: Connection) -> Loose:
+def postgres_invalid_uniques(connection: Connection) -> InvalidUniques:
     """A unique index that could not be built, or is not on every partition, keeps nothing apart.
 
     Nor does one that tells texts apart which its column takes for the same.
@@ -30,7 +30,7 @@ def postgres_loose(connection: Connection) -> Loose:
     return _without_valid((name, columns, valid) for name, columns, valid in connection.execute(query))
 
 
-def sqlite_loose(connection: Connection, collations: Collations) -> Loose:
+def sqlite_invalid_uniques(connection: Connection, collations: Collations) -> InvalidUniques:
     """An index may tell texts apart that its column takes for the same: `(name COLLATE BINARY)`."""
     query = text(
         "SELECT m.name, l.name, x.name, x.coll FROM sqlite_master m JOIN pragma_index_list(m.name) l"
@@ -50,7 +50,7 @@ def sqlite_loose(connection: Connection, collations: Collations) -> Loose:
     )
 
 
-def _without_valid(indexes: Iterable[tuple[str, list[str], bool]]) -> Loose:
+def _without_valid(indexes: Iterable[tuple[str, list[str], bool]]) -> InvalidUniques:
     found: dict[tuple[str, frozenset[str]], bool] = {}
     for table, columns, valid in indexes:
         place = table, frozenset(columns)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from effaced.datamap.model.data_map import DataMap, Link, Mention, SubjectRule, TableRule
-from effaced.datamap.model.wording import belonging, linked, rows_are, told
+from effaced.datamap.model.wording import describe_columns, describe_link, describe_links, describe_rows
 from effaced.datamap.show.effects import UNTOUCHED, Cell, Strength, cells_of, mentioned_cells
 
 
@@ -58,18 +58,18 @@ def _names(old: Iterable[str], new: Iterable[str]) -> list[str]:
 def _table(old: DataMap, new: DataMap, name: str) -> Iterator[Difference]:
     before, after = old.tables.get(name), new.tables.get(name)
     if before is None and after is not None:
-        yield from _arrived(old, new, after)
+        yield from _added_table(old, new, after)
     elif after is None and before is not None:
-        yield from _left(new, before)
+        yield from _removed_table(new, before)
     elif before is not None and after is not None:
         yield from _rows(before, after)
         yield from _links(name, before.links, after.links)
         yield from _mentions(before, after)
 
 
-def _arrived(old: DataMap, new: DataMap, rule: TableRule) -> Iterator[Difference]:
-    ways = "; ".join(belonging(new, rule))
-    said = f"rows {rows_are(rule)}; {ways}"
+def _added_table(old: DataMap, new: DataMap, rule: TableRule) -> Iterator[Difference]:
+    ways = "; ".join(describe_links(new, rule))
+    said = f"rows {describe_rows(rule)}; {ways}"
     if rule.name not in old.not_personal:
         yield Difference(Group.NAMES, rule.name, f"new in the map: {said}")
         return
@@ -78,28 +78,30 @@ def _arrived(old: DataMap, new: DataMap, rule: TableRule) -> Iterator[Difference
     yield Difference(group, rule.name, f"was without personal data, now {said}")
 
 
-def _left(new: DataMap, rule: TableRule) -> Iterator[Difference]:
+def _removed_table(new: DataMap, rule: TableRule) -> Iterator[Difference]:
     if rule.name not in new.not_personal:
         how = "to be decided" if rule.name in new.undecided else "gone from the map"
-        yield Difference(Group.NAMES, rule.name, f"{how}; was: rows {rows_are(rule)}")
+        yield Difference(Group.NAMES, rule.name, f"{how}; was: rows {describe_rows(rule)}")
         return
     erased = not rule.stays or rule.changed or rule.mentions
     group = Group.NO_LONGER_ERASED if erased else Group.KEPT
-    yield Difference(group, rule.name, f"now without personal data; was: rows {rows_are(rule)}")
+    yield Difference(group, rule.name, f"now without personal data; was: rows {describe_rows(rule)}")
 
 
 def _rows(before: TableRule, after: TableRule) -> Iterator[Difference]:
     if before.owned != after.owned:
         group = Group.NEWLY_ERASED if after.owned else Group.NO_LONGER_ERASED
-        yield Difference(group, after.name, f"rows were {rows_are(before)}, now {rows_are(after)}")
+        yield Difference(group, after.name, f"rows were {describe_rows(before)}, now {describe_rows(after)}")
         return
     one, other = cells_of(before), cells_of(after)
     if before.stays and not after.stays:
-        yield Difference(Group.NEWLY_ERASED, after.name, f"its rows were {rows_are(before)}, now deleted")
+        yield Difference(
+            Group.NEWLY_ERASED, after.name, f"its rows were {describe_rows(before)}, now deleted"
+        )
     elif after.stays and not before.stays:
         kept = [name for name, cell in other.items() if cell.strength is Strength.NONE]
         more = f"; what stays in them: {', '.join(kept)}" if kept else ""
-        what = f"its rows were deleted, now {rows_are(after)}{more}"
+        what = f"its rows were deleted, now {describe_rows(after)}{more}"
         yield Difference(Group.NO_LONGER_ERASED, after.name, what)
     if before.stays == after.stays:
         yield from _cells(after.name, one, other)
@@ -134,9 +136,9 @@ def _place(table: str, column: str) -> str:
 def _links(name: str, before: Iterable[Link], after: Iterable[Link]) -> Iterator[Difference]:
     old, new = _by_meaning(before), _by_meaning(after)
     for meaning in old.keys() - new.keys():
-        yield Difference(Group.LINKS, name, f"rows no longer belong {linked(old[meaning])}")
+        yield Difference(Group.LINKS, name, f"rows no longer belong {describe_link(old[meaning])}")
     for meaning in new.keys() - old.keys():
-        yield Difference(Group.LINKS, name, f"rows now belong {linked(new[meaning])}")
+        yield Difference(Group.LINKS, name, f"rows now belong {describe_link(new[meaning])}")
 
 
 def _mentions(before: TableRule, after: TableRule) -> Iterator[Difference]:
@@ -152,10 +154,11 @@ def _mentions(before: TableRule, after: TableRule) -> Iterator[Difference]:
             for name in other.keys() - one.keys():
                 yield Difference(Group.NEWLY_ERASED, f"{where}.{name}", f"now {other[name].words}")
         elif gone:
-            what = f"rows that mention people {linked(gone.link)} keep it; was: {told(gone.columns)}"
+            was = describe_columns(gone.columns)
+            what = f"rows that mention people {describe_link(gone.link)} keep it; was: {was}"
             yield Difference(Group.NO_LONGER_ERASED, after.name, what)
         elif come:
-            what = f"rows that mention people {linked(come.link)}: {told(come.columns)}"
+            what = f"rows that mention people {describe_link(come.link)}: {describe_columns(come.columns)}"
             yield Difference(Group.NEWLY_ERASED, after.name, what)
 
 

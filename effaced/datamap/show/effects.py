@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from effaced.datamap.model.data_map import ColumnRule, Mention, Strategy, Surrogate, TableRule
 from effaced.datamap.model.json_paths import show_path
-from effaced.datamap.model.wording import fate
+from effaced.datamap.model.wording import describe_rule
 
 
 class Strength(IntEnum):
@@ -53,14 +53,14 @@ def _cell(rule: ColumnRule, *, row_goes: bool) -> Cell:
     if row_goes:
         return Cell(Strength.WHOLE, ("row",), "deleted with its row")
     if rule.strategy is Strategy.RETAIN:
-        return Cell(Strength.NONE, (Strategy.RETAIN, rule.basis, rule.until, rule.then), fate(rule))
+        return Cell(Strength.NONE, (Strategy.RETAIN, rule.basis, rule.until, rule.then), describe_rule(rule))
     if not rule.changes:
-        return Cell(Strength.NONE, (rule.strategy,), fate(rule))
+        return Cell(Strength.NONE, (rule.strategy,), describe_rule(rule))
     if rule.paths:
         paths = {show_path(path): _cell(each, row_goes=False) for path, each in rule.paths}
         inner = frozenset((path, each.effect) for path, each in paths.items())
-        return Cell(Strength.PART, (rule.strategy, inner), fate(rule), paths)
+        return Cell(Strength.PART, (rule.strategy, inner), describe_rule(rule), paths)
     partly = rule.strategy is Strategy.SCRUB or rule.written in _LEAVE_A_PART
     strength = Strength.PART if partly else Strength.WHOLE
     effect = (rule.written, rule.text, rule.to, rule.value, frozenset(rule.names))
-    return Cell(strength, effect, fate(rule))
+    return Cell(strength, effect, describe_rule(rule))

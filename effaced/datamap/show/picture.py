@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 
 from effaced.core.paths import STATIC
 from effaced.datamap.model.data_map import DataMap
-from effaced.datamap.model.wording import ONLY_MENTIONS, belonging
+from effaced.datamap.model.wording import ONLY_MENTIONS, describe_links
 from effaced.datamap.show.picture_arrows import Arrow
 from effaced.datamap.show.picture_layout import (
     CHARACTERS,
@@ -85,7 +85,7 @@ def _description(data_map: DataMap) -> str:
     people = " and ".join(f"{each.name} in {each.table}" for each in data_map.people)
     said = [f"{len(data_map.tables)} tables hold something about people: {people}."]
     for rule in data_map.tables.values():
-        ways = "; ".join(belonging(data_map, rule)) or "no link leads to anybody"
+        ways = "; ".join(describe_links(data_map, rule)) or "no link leads to anybody"
         rows = f"rows are {rule.action}" if rule.owned else "rows stay"
         said.append(f"{rule.name}: {rows}; {ways}.")
     if data_map.not_personal:
@@ -159,7 +159,7 @@ def _tip(kind: str) -> dict[str, str]:
 def _box(svg: Xml.Element, data_map: DataMap, box: Box) -> None:
     fate = _class(box.rows)
     group = _add(svg, "g", class_=f"map-table {fate}{' person' if box.whose else ''}")
-    _add(group, "title", f"{box.rule.name}: {'; '.join(belonging(data_map, box.rule))}")
+    _add(group, "title", f"{box.rule.name}: {'; '.join(describe_links(data_map, box.rule))}")
     x, y = box.x, box.y
     _add(group, "rect", class_="map-box", x=x, y=y, width=WIDTH, height=box.height, rx=6)
     _add(group, "rect", class_=f"map-bar {fate}", x=x, y=y, width=6, height=box.height, rx=3)

@@ -12,7 +12,14 @@ from math import sqrt
 from unicodedata import east_asian_width
 
 from effaced.datamap.model.data_map import DataMap, Link, TableRule
-from effaced.datamap.model.wording import conditions, fates, pairs, rows_are, told, whose
+from effaced.datamap.model.wording import (
+    conditions,
+    describe_columns,
+    describe_people,
+    describe_rows,
+    group_by_treatment,
+    pairs,
+)
 from effaced.datamap.show.picture_arrows import RAIL, Arrow, Stop, Way, draw_arrows, rails
 
 WIDTH, GAP_X, GAP_Y, MARGIN = 312, 96, 18, 24
@@ -133,8 +140,8 @@ def _box(data_map: DataMap, rule: TableRule, only_counts: bool) -> Box:
     for mention in rule.mentions:
         anchors.append((mention.link, "mentions", len(lines)))
         lines += _link_lines(mention.link, "mentions")
-        lines.append((Run(2, "detail", cut(told(mention.columns), CHARACTERS - 2)),))
-    for each in fates(rule.columns):
+        lines.append((Run(2, "detail", cut(describe_columns(mention.columns), CHARACTERS - 2)),))
+    for each in group_by_treatment(rule.columns):
         counted = f"{len(each.columns)} column{'' if len(each.columns) == 1 else 's'}"
         names = [counted] if only_counts else list(each.columns)
         if each.detail:
@@ -146,7 +153,7 @@ def _box(data_map: DataMap, rule: TableRule, only_counts: bool) -> Box:
             first, *more = _packed(names, _BESIDE)
             lines.append((Run(0, each.strategy, each.word), Run(WORD + 1, "name", first)))
             lines += [(Run(WORD + 1, "name", text),) for text in more]
-    return Box(rule, whose(data_map, rule.name), rows_are(rule), tuple(lines), tuple(anchors))
+    return Box(rule, describe_people(data_map, rule.name), describe_rows(rule), tuple(lines), tuple(anchors))
 
 
 def _link_lines(link: Link, kind: str) -> Iterator[tuple[Run, ...]]:

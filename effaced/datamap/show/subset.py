@@ -18,7 +18,7 @@ def find_tables(data_map: DataMap, word: str) -> list[str]:
     return tables + [name for name in sorted(data_map.not_personal) if wanted in name.casefold()]
 
 
-def narrow(data_map: DataMap, names: list[str]) -> DataMap:
+def restrict_to_tables(data_map: DataMap, names: list[str]) -> DataMap:
     """The map of these tables and of all that they lead to. Its hash stays that of the whole."""
     ahead, seen = [name for name in names if name in data_map.tables], set[str]()
     while ahead:

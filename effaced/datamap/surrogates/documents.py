@@ -28,7 +28,7 @@ _EMPTY = r'^(\{\s*\}|\[\s*\]|"")$'
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LeafRules:
     """What is written over a text, and whether it has to be: as for a column."""
 
     replacement: Callable[[Cell, ColumnRule, str], ColumnElement[Any]]
@@ -63,7 +63,7 @@ def _compile(element: Fragment, compiler: SQLCompiler, **options: Any) -> str:
 class Document:
     """Makes the expressions for one column. `json` and `jsonb` have the same functions under two names."""
 
-    def __init__(self, rules: Rules, cell: Cell) -> None:
+    def __init__(self, rules: LeafRules, cell: Cell) -> None:
         self._rules = rules
         self._numbers = count()
         self._parts: list[Cell] = []
@@ -89,9 +89,9 @@ class Document:
             inner = {
                 f"{rows}.key = {self._text_part(name)}": self._new(f"{rows}.value", each)
                 for name, each in tree.members.items()
-                if not _goes(each)
+                if not _is_deleted(each)
             }
-            gone = [self._text_part(name) for name, each in tree.members.items() if _goes(each)]
+            gone = [self._text_part(name) for name, each in tree.members.items() if _is_deleted(each)]
             pairs = f"{self._name}_object_agg({rows}.key, {_case(inner, f'{rows}.value')})"
             kept = f" FILTER (WHERE {rows}.key NOT IN ({', '.join(gone)}))" if gone else ""
             ways.append(("object", f"{pairs}{kept} FROM {self._members(value, rows)}", "{{}}"))
@@ -104,7 +104,7 @@ class Document:
                 # PostgreSQL counts from one.
                 numbered = {f"{place} = {n + 1}": self._new(item, each) for n, each in tree.elements.items()}
                 item = _case(numbered, item)
-            kept = " FILTER (WHERE false)" if tree.every is not None and _goes(tree.every) else ""
+            kept = " FILTER (WHERE false)" if tree.every is not None and _is_deleted(tree.every) else ""
             made = f"{self._name}_agg({item} ORDER BY {place}){kept}"
             ways.append(("array", f"{made} FROM {self._elements(value, rows)}", "[]"))
         whens = {
@@ -205,5 +205,5 @@ def _exists(rows: Sql, condition: Sql) -> Sql:
     return f"EXISTS (SELECT FROM {rows} WHERE {condition})"
 
 
-def _goes(tree: Tree) -> bool:
+def _is_deleted(tree: Tree) -> bool:
     return tree.rule is not None and tree.rule.strategy is Strategy.DELETE

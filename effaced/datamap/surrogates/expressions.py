@@ -29,13 +29,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from effaced.datamap.compile.corrections import Unfit, fit
+from effaced.datamap.compile.corrections import UnsuitableValue, convert_value
 from effaced.datamap.compile.parameters import HASH_INNER, HASH_LABEL, HASH_OUTER
 from effaced.datamap.model.data_map import ColumnRule, DatePart, Strategy, Surrogate
 from effaced.datamap.schema.tables import LiveColumn
-from effaced.datamap.surrogates.documents import Rules
-from effaced.datamap.surrogates.json_sql import edited, holds_any
-from effaced.datamap.surrogates.scrub_sql import letters, names_them, scrubbed
+from effaced.datamap.surrogates.documents import LeafRules
+from effaced.datamap.surrogates.json_sql import any_path_still_personal, with_paths_replaced
+from effaced.datamap.surrogates.scrub_sql import as_searchable_text, contains_identifiers, scrubbed
 from effaced.datamap.surrogates.shapes import (
     HASHED,
     PREFIX,
@@ -66,7 +66,7 @@ def surrogate(
 def replacement(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
     """What is written over a value that is still personal."""
     if rule.strategy is Strategy.JSON:
-        return edited(cell, rule, dialect, _RULES)
+        return with_paths_replaced(cell, rule, dialect, _RULES)
     if rule.strategy is Strategy.SCRUB:
         return scrubbed(cell, rule, dialect)
     match rule.written:
@@ -94,9 +94,9 @@ def replacement(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any
 def still_personal(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:
     """Whether the cell holds something that its surrogate has not replaced yet."""
     if rule.strategy is Strategy.JSON:
-        return holds_any(cell, rule, dialect, _RULES)
+        return any_path_still_personal(cell, rule, dialect, _RULES)
     if rule.strategy is Strategy.SCRUB:
-        return names_them(cell, rule, dialect)
+        return contains_identifiers(cell, rule, dialect)
     there = cell.is_not(None)
     match rule.written:
         case Surrogate.NULL | None:
@@ -115,12 +115,12 @@ def still_personal(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[
         case Surrogate.RANDOM_UUID:
             return and_(there, ~_is_uuid(cell, dialect))
         case Surrogate.EMPTY:
-            return and_(there, _is_full(cell, dialect))
+            return and_(there, _is_not_empty(cell, dialect))
         case Surrogate.KEYED_HASH:
-            return and_(there, ~letters(cell, dialect).regexp_match(rf"^{HASHED.pattern}\Z"))
+            return and_(there, ~as_searchable_text(cell, dialect).regexp_match(rf"^{HASHED.pattern}\Z"))
 
 
-_RULES = Rules(replacement, still_personal)
+_RULES = LeafRules(replacement, still_personal)
 
 
 def is_surrogate(value: str, rule: ColumnRule) -> bool:
@@ -153,12 +153,12 @@ def _unpadded(cell: Cell, text: str) -> str:
 
 
 def fixed_value(kind: types.TypeEngine[Any], value: str, dialect: str) -> Any:
-    """What the map tells, as a column of this type takes it. Raises Unfit."""
+    """What the map tells, as a column of this type takes it. Raises UnsuitableValue."""
     column = LiveColumn("", kind, nullable=False, generated=False)
     told: str | bool = value
     if column.family == "true or false":
         told = {"true": True, "false": False}.get(value.lower(), value)
-    fitting = fit(column, told, dialect)
+    fitting = convert_value(column, told, dialect)
     if dialect == "sqlite" and isinstance(fitting, Decimal):
         return int(fitting) if fitting == fitting.to_integral_value() else float(fitting)
     return fitting
@@ -167,7 +167,7 @@ def fixed_value(kind: types.TypeEngine[Any], value: str, dialect: str) -> Any:
 def _fixed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
     try:
         value = fixed_value(cell.type, rule.value or "", dialect)
-    except Unfit:  # told by `check`
+    except UnsuitableValue:  # told by `check`
         return null()
     if dialect == "sqlite":
         return literal(value) if isinstance(value, int | float) else literal(value, cell.type)
@@ -177,7 +177,7 @@ def _fixed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
 def _empty(cell: Cell, dialect: str) -> ColumnElement[Any]:
     kind = cell.type
     if isinstance(kind, types.JSON):
-        array = letters(cell, dialect).regexp_match(r"^\s*\[")
+        array = as_searchable_text(cell, dialect).regexp_match(r"^\s*\[")
         text: ColumnElement[Any] = case((array, literal_column("'[]'")), else_=literal_column("'{}'"))
         return text if dialect == "sqlite" else cast(text, kind)
     if isinstance(kind, LargeBinary):
@@ -187,9 +187,9 @@ def _empty(cell: Cell, dialect: str) -> ColumnElement[Any]:
     return literal_column("''") if isinstance(kind, String) else cast(literal_column("''"), kind)
 
 
-def _is_full(cell: Cell, dialect: str) -> ColumnElement[bool]:
+def _is_not_empty(cell: Cell, dialect: str) -> ColumnElement[bool]:
     if isinstance(cell.type, types.JSON):
-        return ~letters(cell, dialect).regexp_match(_EMPTY_JSON)
+        return ~as_searchable_text(cell, dialect).regexp_match(_EMPTY_JSON)
     if isinstance(cell.type, LargeBinary):
         return func.length(cell) > 0
     if isinstance(cell.type, ARRAY):
@@ -201,11 +201,11 @@ def _is_full(cell: Cell, dialect: str) -> ColumnElement[bool]:
 
 
 def _random(cell: Cell, form: RandomText, dialect: str) -> ColumnElement[str]:
-    return _rolled(form.digits(_length(cell)), form.suffix, dialect)
+    return _random_text(form.digits(_length(cell)), form.suffix, dialect)
 
 
 @cache
-def _rolled(count: int, suffix: str, dialect: str) -> ColumnElement[str]:
+def _random_text(count: int, suffix: str, dialect: str) -> ColumnElement[str]:
     if dialect == "sqlite":
         hexadecimal = func.lower(func.hex(func.randomblob(16)))
     else:
@@ -221,7 +221,7 @@ def _is_random(cell: Cell, form: RandomText, dialect: str) -> ColumnElement[bool
         whole = PREFIX + "[0-9a-f]" * digits + form.suffix
         return cell.op("GLOB", is_comparison=True)(literal(whole, String()))
     ending = form.suffix.replace(".", r"\.")
-    return letters(cell, dialect).regexp_match(f"^{PREFIX}[0-9a-f]{{{digits}}}{ending}$")
+    return as_searchable_text(cell, dialect).regexp_match(f"^{PREFIX}[0-9a-f]{{{digits}}}{ending}$")
 
 
 def _random_number(cell: Cell, dialect: str) -> ColumnElement[Any]:
@@ -254,7 +254,7 @@ def _random_uuid(cell: Cell, dialect: str) -> ColumnElement[Any]:
 def _is_uuid(cell: Cell, dialect: str) -> ColumnElement[bool]:
     dash = "-" if _has_dashes(cell) else ""
     rest = dash.join(("", "[0-9a-f]{4}", "[0-9a-f]{4}", "[0-9a-f]{4}", "[0-9a-f]{12}"))
-    return letters(cell, dialect).regexp_match(rf"^{UUID_PREFIX}{rest}\Z")
+    return as_searchable_text(cell, dialect).regexp_match(rf"^{UUID_PREFIX}{rest}\Z")
 
 
 # --- values that are made of what was there --------------------------------------------------------------

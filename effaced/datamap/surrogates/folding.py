@@ -48,7 +48,7 @@ def _spellings() -> dict[str, str]:
     return {folded: "".join(letters) for folded, letters in found.items()}
 
 
-def spelled(folded: str) -> str:
+def characters_for(folded: str) -> str:
     """The single characters that stand for a folded text; none if there is no such character."""
     itself = unicodedata.normalize("NFC", folded)  # how Hangul is composed, 11,000 times
     return _spellings().get(folded, "") + (itself if len(itself) == 1 else "")

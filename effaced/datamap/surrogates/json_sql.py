@@ -28,12 +28,12 @@ from sqlalchemy.dialects.postgresql import JSONB
 from effaced.datamap.compile.parameters import HASH_INNER, HASH_LABEL, HASH_OUTER, scrub_name
 from effaced.datamap.model.data_map import ColumnRule, Strategy
 from effaced.datamap.model.json_paths import as_tree
-from effaced.datamap.surrogates.documents import Document, Rules
+from effaced.datamap.surrogates.documents import Document, LeafRules
 
 Cell = ColumnElement[Any]
 
 
-def edited(cell: Cell, rule: ColumnRule, dialect: str, rules: Rules) -> ColumnElement[Any]:
+def with_paths_replaced(cell: Cell, rule: ColumnRule, dialect: str, rules: LeafRules) -> ColumnElement[Any]:
     """The document with every path changed; what is no JSON, or would be too long, goes as a whole.
 
     On PostgreSQL for a cell of which `holds_any` is true.
@@ -50,7 +50,9 @@ def edited(cell: Cell, rule: ColumnRule, dialect: str, rules: Rules) -> ColumnEl
     return case((_valid(cell), fitting), else_=_nothing(cell))
 
 
-def holds_any(cell: Cell, rule: ColumnRule, dialect: str, rules: Rules) -> ColumnElement[bool]:
+def any_path_still_personal(
+    cell: Cell, rule: ColumnRule, dialect: str, rules: LeafRules
+) -> ColumnElement[bool]:
     """Whether there is anything at the paths that has not been changed yet."""
     if dialect == "sqlite":
         return and_(cell.is_not(None), cell.is_distinct_from(_on_sqlite(cell, rule)))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from effaced.datamap.surrogates.folding import LONGEST, fold, is_unspaced, spelled, word_letters
+from effaced.datamap.surrogates.folding import LONGEST, characters_for, fold, is_unspaced, word_letters
 
 ERASED = "[erased]"
 SHORTEST = 3
@@ -135,7 +135,12 @@ def _segments(folded: str, seams: set[int]) -> Iterator[str]:
             yield folded[start:at]
             start = at
         reach = next(
-            (n for n in range(LONGEST, 1, -1) if at + n <= len(folded) and spelled(folded[at : at + n])), 1
+            (
+                n
+                for n in range(LONGEST, 1, -1)
+                if at + n <= len(folded) and characters_for(folded[at : at + n])
+            ),
+            1,
         )
         end = max(end, at + reach)
     if folded:
@@ -143,24 +148,24 @@ def _segments(folded: str, seams: set[int]) -> Iterator[str]:
 
 
 def _segment(folded: str) -> str:
-    ways = list(_tilings(folded))
+    ways = list(_splits(folded))
     return ways[0] if len(ways) == 1 else f"(?:{'|'.join(sorted(ways, key=len, reverse=True))})"
 
 
-def _tilings(folded: str) -> Iterator[str]:
+def _splits(folded: str) -> Iterator[str]:
     """Each way to write it with characters that stand for one or more of the folded ones."""
     if not folded:
         yield ""
         return
     for length in range(1, min(LONGEST, len(folded)) + 1):
         head = folded[:length]
-        if length == 1 or spelled(head):
-            for rest in _tilings(folded[length:]):
+        if length == 1 or characters_for(head):
+            for rest in _splits(folded[length:]):
                 yield _alternatives(head) + rest
 
 
 def _alternatives(folded: str) -> str:
-    letters = spelled(folded) + (_ALIKE.get(folded, folded) if len(folded) == 1 else "")
+    letters = characters_for(folded) + (_ALIKE.get(folded, folded) if len(folded) == 1 else "")
     each = "".join(_escaped(letter) for letter in dict.fromkeys(letters))
     one = each if len(set(letters)) == 1 else f"[{each}]"
     # The dot of a Turkish capital, when it has been taken apart.

@@ -39,19 +39,19 @@ def scrubbed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
     return case((flat, cast(texts, cell.type)), else_=cast(_replaced(cell, rule), cell.type))
 
 
-def names_them(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:
+def contains_identifiers(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:
     """Whether the pattern is found in it."""
     if dialect == "sqlite":
         return func.effaced_scrub(cell, _pattern(rule), type_=String()) != cell
     if not isinstance(cell.type, ARRAY):
-        found = letters(cell, dialect).regexp_match(_pattern(rule))
+        found = as_searchable_text(cell, dialect).regexp_match(_pattern(rule))
         return func.coalesce(found, literal_column("false"))
     items = func.unnest(cell).table_valued("item").render_derived()
-    found = letters(items.c.item, dialect).regexp_match(_pattern(rule))
+    found = as_searchable_text(items.c.item, dialect).regexp_match(_pattern(rule))
     return exists(select(literal_column("1")).where(found))
 
 
-def letters(cell: Cell, dialect: str) -> ColumnElement[str]:
+def as_searchable_text(cell: Cell, dialect: str) -> ColumnElement[str]:
     """The cell as a text that is looked at letter by letter.
 
     PostgreSQL knows columns in which `A` and `a` are the same, and refuses to search those by a pattern.
@@ -65,7 +65,7 @@ def _pattern(rule: ColumnRule) -> ColumnElement[str]:
 
 
 def _replaced(cell: Cell, rule: ColumnRule) -> ColumnElement[str]:
-    text: ColumnElement[Any] = letters(cell, "postgresql")
+    text: ColumnElement[Any] = as_searchable_text(cell, "postgresql")
     for _ in range(PASSES):
         text = func.regexp_replace(text, _pattern(rule), literal_column(f"'{ERASED}'"), literal_column("'g'"))
     return text

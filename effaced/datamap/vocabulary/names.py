@@ -36,7 +36,7 @@ _ALSO_PLACES = {("to",), ("from",), ("von",), ("bis",), ("am",), ("on",), ("star
 
 
 @cache
-def pieces(name: str) -> tuple[str, ...]:
+def split_name(name: str) -> tuple[str, ...]:
     """The words of a name, in lower case and plain letters: customerId, customer_id -> customer, id."""
     plain = normalize("NFKD", normalize("NFC", name).translate(_LETTERS))
     plain = "".join(letter for letter in plain if not combining(letter))
@@ -44,9 +44,9 @@ def pieces(name: str) -> tuple[str, ...]:
 
 
 @cache
-def spelled(name: str) -> tuple[str, ...]:
+def split_and_expand(name: str) -> tuple[str, ...]:
     """The same, with what old schemas cut short spelled out: cust_nm -> customer, name."""
-    return tuple(_spelled_out(word) for word in pieces(name))
+    return tuple(_spelled_out(word) for word in split_name(name))
 
 
 @cache
@@ -97,7 +97,7 @@ def singular(word: str) -> str:
 @cache
 def table_words(name: str) -> tuple[str, ...]:
     """The words of a table's name that count, each in singular; without its schema, tbl_ and the like."""
-    found = [singular(word) for word in spelled(name.rpartition(".")[2])]
+    found = [singular(word) for word in split_and_expand(name.rpartition(".")[2])]
     while len(found) > 1 and found[0] in words.TABLE_PREFIXES:
         found.pop(0)
     while len(found) > 1 and found[-1] in words.TABLE_SUFFIXES:
@@ -115,7 +115,7 @@ def head(name: str) -> str:
 def is_one_of(name: str, known: list[str]) -> bool:
     """Whether a table's name ends in one of these words, or pairs of words."""
     found = table_words(name)
-    pair = "_".join([singular(word) for word in pieces(name)][-2:])
+    pair = "_".join([singular(word) for word in split_name(name)][-2:])
     return bool(found) and (
         found[-1] in _singulars(tuple(known)) or pair in known or _compound(found[-1], known)
     )
@@ -144,29 +144,33 @@ class Pointer:
 @cache
 def pointer(column: str) -> Pointer | None:
     """`billing_customer_id` -> (billing, customer) id; `created_by` -> (created) by; None if it is none."""
-    found = pieces(column)
+    found = split_name(column)
     if not found:
         return None
     if len(found) == 1:
         for ending in words.POINTER_ENDINGS:
             stem = found[0].removesuffix(ending)
-            if stem != found[0] and len(stem) > 3 and (stem in _whom() or singular(stem) in _whom()):
+            if (
+                stem != found[0]
+                and len(stem) > 3
+                and (stem in _people_words() or singular(stem) in _people_words())
+            ):
                 return Pointer((singular(stem),), ending)
-        return Pointer(found, "") if found[0] in _whom() else None
+        return Pointer(found, "") if found[0] in _people_words() else None
     if found[-1] in ("by", "to"):
         return Pointer(found[:-1], found[-1])
     for ending, known, rest in (
-        (spelled(column)[-1], words.POINTER_ENDINGS, slice(None, -1)),
+        (split_and_expand(column)[-1], words.POINTER_ENDINGS, slice(None, -1)),
         (found[0], words.POINTER_BEGINNINGS, slice(1, None)),
     ):
         if ending in known:
-            return Pointer(tuple(singular(word) for word in spelled(column)[rest]), ending)
+            return Pointer(tuple(singular(word) for word in split_and_expand(column)[rest]), ending)
     # post_author: somebody, if the column holds no text.
-    return Pointer(found, "") if found[-1] in _whom() else None
+    return Pointer(found, "") if found[-1] in _people_words() else None
 
 
 @cache
-def _whom() -> frozenset[str]:
+def _people_words() -> frozenset[str]:
     said = ("author", "owner", "sender", "assignee", "whodunnit")
     done = ("blocker", "blocked", "follower", "followee")
     return _singulars((*words.PEOPLE, *words.STAFF, *said, *done, *words.RECEIVING_ROLES))
@@ -179,7 +183,7 @@ def concept_of(column: str, family: str | None, table: str = "") -> Concept | No
     The name of the table in front of it says nothing about it: comment_approved in comments.
     """
     table_name = table_words(table)
-    named = spelled(column)
+    named = split_and_expand(column)
     if table_name and len(named) > 1 and singular(named[0]) == table_name[-1] and not _is_phrase(named):
         named = named[1:]
     core = _without_harmless(named)
@@ -187,7 +191,11 @@ def concept_of(column: str, family: str | None, table: str = "") -> Concept | No
         _numbered(core, family)
         or _first_concept((core, tuple(map(singular, core)), named), family, table_name)
         # Not by the name of the table: `user` in a table of users may be anything.
-        or (BY_WORD["full_name"] if family == "text" and named and singular(named[-1]) in _whom() else None)
+        or (
+            BY_WORD["full_name"]
+            if family == "text" and named and singular(named[-1]) in _people_words()
+            else None
+        )
     )
 
 
@@ -291,12 +299,12 @@ def _known_phrases() -> frozenset[tuple[str, ...]]:
 
 @cache
 def _phrases() -> tuple[tuple[Concept, tuple[str, ...]], ...]:
-    return tuple((concept, pieces(phrase)) for concept in CONCEPTS for phrase in concept.phrases)
+    return tuple((concept, split_name(phrase)) for concept in CONCEPTS for phrase in concept.phrases)
 
 
 def system_of(column: str) -> str | None:
     """The kind of reference a column holds for another system: stripe_customer_id -> stripe_customer."""
-    found = pieces(column)
+    found = split_name(column)
     if len(found) < 2 or not any(word in words.SYSTEMS for word in found):
         return None
     if found[-1] in words.POINTER_ENDINGS:
@@ -311,11 +319,11 @@ def system_of(column: str) -> str | None:
 def names_person(column: str) -> bool:
     """Whether `..._name` is that of a person: customer_name, contact_name, assignee_name."""
     people = {
-        *_whom(),
+        *_people_words(),
         *words.OWNING_ROLES,
         *words.MENTIONING_ROLES,
         *words.PERHAPS_PEOPLE,
         *words.STRANGERS,
         *words.BEFORE_NAMES,
     }
-    return any(singular(word) in people or word in people for word in spelled(column)[:-1])
+    return any(singular(word) in people or word in people for word in split_and_expand(column)[:-1])

@@ -21,12 +21,12 @@ from effaced.core.crypto import Keyring
 from effaced.core.db import Database, dbtime
 from effaced.core.errors import Unavailable
 from effaced.core.log import get_logger
-from effaced.datamap.compile.batches import batch, limited_to
+from effaced.datamap.compile.batches import batch_statement, limited_to
 from effaced.datamap.compile.step import Step
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import refusal
 from effaced.datamap.run.subject import find_subject
-from effaced.datamap.run.values import values_for
+from effaced.datamap.run.values import parameters_for_erasure
 from effaced.datamap.schema.fingerprint import require_schema
 from effaced.model import RequestStatus
 from effaced.requests.identity import read_recorded, require_same_person
@@ -109,7 +109,7 @@ class BatchedErasure:
             if request is None:
                 return None
             plan, values = self._plan_and_values(session, request)
-            statement = batch(plan.schema, step.name, step.where, step.written)
+            statement = batch_statement(plan.schema, step.name, step.where, step.written)
             try:
                 changed: int = session.execute(statement, values | limited_to(self._rows)).rowcount  # type: ignore[attr-defined]
             except DBAPIError as error:
@@ -141,7 +141,7 @@ class BatchedErasure:
         recorded = read_recorded(session, request.id, sealed.refs)
         subject = find_subject(session, plan, sealed.subject_id)
         require_same_person(session, self._keyring, plan, recorded, subject)
-        return plan, values_for(session, plan, sealed.subject_id)
+        return plan, parameters_for_erasure(session, plan, sealed.subject_id)
 
 
 def _claim_request(session: Session, request_id: UUID) -> Request | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from effaced.audit.events import Event
 from effaced.datamap.plan.erasure import ErasurePlan
-from effaced.datamap.plan.retention import Kept, RetentionPlan
+from effaced.datamap.plan.retention import KeptRows, RetentionPlan
 from effaced.model import OutboxOperation, SubjectRef
 from effaced.outbox.enqueue import Call
 from effaced.outbox.supersede import Superseded
@@ -38,7 +38,7 @@ class LocalChange:
     events: tuple[Event, ...]
     calls: list[Call]
     superseded: Superseded
-    kept: Sequence[Kept] = ()
+    kept: Sequence[KeptRows] = ()
 
 
 def distinct_refs(former: Iterable[SubjectRef], kind: str, *known: Mapping[str, str]) -> list[SubjectRef]:

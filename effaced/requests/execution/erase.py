@@ -17,8 +17,8 @@ from effaced.audit.events import (
 from effaced.core.crypto import Keyring
 from effaced.core.errors import Conflict
 from effaced.datamap.model.data_map import Retained
-from effaced.datamap.plan.retention import Kept
-from effaced.datamap.run.erase import TableEffect, erase_and_look
+from effaced.datamap.plan.retention import KeptRows
+from effaced.datamap.run.erase import TableEffect, erase_and_verify
 from effaced.model import OutboxOperation
 from effaced.outbox.enqueue import Call
 from effaced.outbox.supersede import Superseded, supersede_corrections
@@ -48,7 +48,7 @@ def erase_locally(
         supersede_open_corrections(session, person.keys, by=request)
         superseded = supersede_corrections(session, keyring, person.keys, by=request.id)
     looks = (each.look for each in keeps)
-    erased = erase_and_look(session, execution.plan, execution.sealed.subject_id, looks)
+    erased = erase_and_verify(session, execution.plan, execution.sealed.subject_id, looks)
     if erased.left:
         raise StillReachable(erased.left)
     kept = {each.table: each.kept(row) for each, row in zip(keeps, erased.answers, strict=True)}
@@ -109,7 +109,7 @@ def _texts_scrubbed(effects: Iterable[TableEffect]) -> tuple[TextScrubbed, ...]:
     )
 
 
-def _retained_cells(effects: Iterable[TableEffect], kept: Mapping[str, Kept]) -> tuple[CellRetained, ...]:
+def _retained_cells(effects: Iterable[TableEffect], kept: Mapping[str, KeptRows]) -> tuple[CellRetained, ...]:
     return tuple(
         _retained_cell(effect.table, cell, kept.get(effect.table))
         for effect in effects
@@ -117,7 +117,7 @@ def _retained_cells(effects: Iterable[TableEffect], kept: Mapping[str, Kept]) ->
     )
 
 
-def _retained_cell(table: str, cell: Retained, kept: Kept | None) -> CellRetained:
+def _retained_cell(table: str, cell: Retained, kept: KeptRows | None) -> CellRetained:
     first = kept.by_rule.get(cell.until) if kept and cell.until else None
     return CellRetained(
         table=table,

@@ -28,7 +28,7 @@ from effaced.core.errors import ConfigurationError
 from effaced.datamap.compile.key import join_id
 from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
-from effaced.datamap.run.erase import TableEffect, count_reachable, dry_run, erase, erase_and_look
+from effaced.datamap.run.erase import TableEffect, count_reachable, dry_run, erase, erase_and_verify
 from effaced.datamap.run.subject import find_subject
 
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "30"))
@@ -94,7 +94,7 @@ def erase_one(session: Session, world: World, plan: ErasurePlan, subject: int, p
 
     foreseen = dry_run(session, plan, subject_id)
     assert before == look(session, world), "a dry run changes nothing"
-    done = erase_and_look(session, plan, subject_id)
+    done = erase_and_verify(session, plan, subject_id)
     after = look(session, world)
     wrong = list(expected.mistakes(world, after))
     assert not wrong, wrong

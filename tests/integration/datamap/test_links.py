@@ -6,7 +6,7 @@ import pytest
 
 from effaced.core.errors import Conflict
 from effaced.datamap.model.data_map import Action
-from effaced.datamap.run.erase import dry_run, erase, erase_and_look
+from effaced.datamap.run.erase import dry_run, erase, erase_and_verify
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 
@@ -18,7 +18,7 @@ def effects(found):
 def erased(company, plan, subject_id="1"):
     """Erase, after a dry run that foresaw just that; what was done."""
     foreseen = dry_run(company.session, plan, subject_id)
-    erased = erase_and_look(company.session, plan, subject_id)
+    erased = erase_and_verify(company.session, plan, subject_id)
     done, left = erased.effects, erased.left
     assert foreseen == done
     assert left == {}
@@ -97,7 +97,7 @@ class TestRowsThatThePersonPointsAt:
                 "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
                 "CREATE TRIGGER keep BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep()",
             )
-        left = erase_and_look(company.session, company.plan(self.MAP), "1").left
+        left = erase_and_verify(company.session, company.plan(self.MAP), "1").left
         assert left == {"addresses": 2}
 
     def test_of_a_row_that_stays_with_its_pointer_are_refused(self, company):

@@ -10,7 +10,7 @@ from effaced.core.errors import Conflict
 from effaced.datamap.check.data_map import check_map
 from effaced.datamap.check.notes import find_notes
 from effaced.datamap.model.data_map import Action
-from effaced.datamap.run.erase import dry_run, erase, erase_and_look
+from effaced.datamap.run.erase import dry_run, erase, erase_and_verify
 from effaced.datamap.run.rectify import rectify
 from effaced.datamap.schema.read import read_schema
 from effaced.model import Correction
@@ -109,7 +109,7 @@ class TestPrimaryKeysOfSqlite:
     @pytest.mark.parametrize("key", ["0.1", "'abc'", "12345678901234567890", "-7", "''"])
     def test_are_told_whatever_a_column_of_numbers_holds(self, company, key):
         self.home(company, "numeric", key)
-        erased = erase_and_look(company.session, company.plan(self.MAP), "1")
+        erased = erase_and_verify(company.session, company.plan(self.MAP), "1")
         assert erased.left == {}
         assert company.rows("SELECT * FROM addresses") == []
 
@@ -360,7 +360,7 @@ def test_values_at_the_edge_of_their_type_are_written_once(company, kind, rule, 
         "version: 1\nsubject: {table: people, key: id}\ntables:\n"
         f"  people: {{columns: {{id: not_personal, it: {{anonymise: {rule}}}}}}}\n"
     )
-    erased = erase_and_look(company.session, plan, "1")
+    erased = erase_and_verify(company.session, plan, "1")
     assert erased.left == {}
     [(first,)] = company.rows("SELECT CAST(to_json(it) AS text) FROM people")
     assert [each.changed for each in erase(company.session, plan, "1")] == [0]

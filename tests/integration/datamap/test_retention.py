@@ -15,7 +15,7 @@ from effaced.datamap.check.data_map import check_map
 from effaced.datamap.compile.batches import limited_to
 from effaced.datamap.compile.last_day_sql import last_day
 from effaced.datamap.model.last_day import Unit, parse_until
-from effaced.datamap.plan.retention import TODAY, Ended, plan_retention
+from effaced.datamap.plan.retention import TODAY, DueRows, plan_retention
 from effaced.datamap.run.erase import erase
 from effaced.datamap.schema.read import read_schema
 
@@ -49,7 +49,7 @@ def end(shop, today, yaml=SHOP, person="1"):
     plan = plan_retention(shop.plan(yaml), ZONE)
     values = {**plan.plan.key.require(person), TODAY: today}
     foreseen = {
-        name: Ended(*shop.session.execute(keep.due, values).one()) for name, keep in plan.keeps.items()
+        name: DueRows(*shop.session.execute(keep.due, values).one()) for name, keep in plan.keeps.items()
     }
     done = {}
     values |= limited_to(1_000)
@@ -158,7 +158,7 @@ def test_a_look_counts_rows_those_without_a_date_and_the_first_day_of_freedom(sh
 @pytest.mark.parametrize(("today", "rows"), [("2020-03-01", 0), ("2020-03-02", 1), ("2030-03-02", 2)])
 def test_a_row_goes_on_the_day_after_its_last_one_and_one_without_a_date_never(shop, today, rows):
     foreseen, done = end(shop, date.fromisoformat(today))
-    assert foreseen["invoices"] == Ended(deleted=rows)
+    assert foreseen["invoices"] == DueRows(deleted=rows)
     assert done["invoices"] == (rows, 0)
 
 
@@ -172,7 +172,7 @@ def test_other_people_s_rows_are_byte_identical_afterwards(shop):
 def test_ending_again_changes_nothing(shop):
     end(shop, date(2025, 1, 1))
     assert end(shop, date(2025, 1, 1)) == (
-        {"invoices": Ended(), "lines": Ended()},
+        {"invoices": DueRows(), "lines": DueRows()},
         {"invoices": (0, 0), "lines": (0, 0)},
     )
 
@@ -188,19 +188,19 @@ class TestParentsAndChildren:
     def test_a_parent_waits_for_its_children(self, shop):
         shop.run("INSERT INTO lines VALUES (100, 10, 'hat', '2019-06-01 10:00:00')")
         foreseen, done = end(shop, date(2020, 4, 1))
-        assert foreseen["invoices"] == Ended(waiting=1)
+        assert foreseen["invoices"] == DueRows(waiting=1)
         assert done == {"lines": (0, 0), "invoices": (0, 0)}
 
     def test_they_go_together_when_the_last_child_is_due(self, shop):
         shop.run("INSERT INTO lines VALUES (100, 10, 'hat', '2019-06-01 10:00:00')")
         foreseen, done = end(shop, date(2021, 6, 2))
-        assert foreseen == {"lines": Ended(deleted=1), "invoices": Ended(deleted=1)}
+        assert foreseen == {"lines": DueRows(deleted=1), "invoices": DueRows(deleted=1)}
         assert done == {"lines": (1, 0), "invoices": (1, 0)}
 
     def test_a_child_without_a_date_holds_its_parent_for_ever(self, shop):
         shop.run("INSERT INTO lines VALUES (100, 10, 'hat', NULL)")
         foreseen, done = end(shop, date(2029, 1, 1))
-        assert (foreseen["invoices"], done["invoices"]) == (Ended(waiting=1), (0, 0))
+        assert (foreseen["invoices"], done["invoices"]) == (DueRows(waiting=1), (0, 0))
 
 
 CELLS = """
@@ -231,7 +231,7 @@ class TestCells:
 
     def test_each_cell_gets_its_then_when_its_own_end_has_come(self, people):
         foreseen, _ = end(people, date(2021, 1, 1), CELLS)
-        assert foreseen["people"] == Ended(changed=1)
+        assert foreseen["people"] == DueRows(changed=1)
         assert people.rows("SELECT name, mail, code FROM people WHERE id = 1") == [
             ("gone", "a@b.example", "x")
         ]
@@ -418,7 +418,7 @@ def test_rows_of_another_kind_with_the_same_number_hold_nothing_back(company):
         "INSERT INTO notes VALUES (1, 'order', '2020-01-01'), (2, 'bill', '2020-01-01')",
     )
     foreseen, _ = end(company, date(2025, 1, 1), yaml)
-    assert foreseen["bills"] == Ended(deleted=1, waiting=1)
+    assert foreseen["bills"] == DueRows(deleted=1, waiting=1)
     assert company.rows("SELECT id FROM bills") == [(2,)]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.core.db import Database
-from effaced.datamap.compile.batches import batch
+from effaced.datamap.compile.batches import batch_statement
 from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import plan_erasure
 from effaced.model import RequestStatus
@@ -186,7 +186,7 @@ def test_a_batch_of_a_prepared_statement_finds_its_rows_by_their_place(migrated_
         session.execute(text("INSERT INTO visits SELECT 20000 + n, 9999 FROM generate_series(1, 20000) n"))
         session.execute(text("ANALYZE visits"))
         (step,) = [step for step in big.plan.early if step.name == "visits"]
-        statement = batch(big.plan.schema, step.name, step.where, step.written)
+        statement = batch_statement(big.plan.schema, step.name, step.where, step.written)
         compiled = statement.compile(dialect=PGDialect_psycopg(paramstyle="numeric_dollar"))
         plan = session.connection().exec_driver_sql(f"EXPLAIN (GENERIC_PLAN) {compiled}").scalars().all()
     database.dispose()

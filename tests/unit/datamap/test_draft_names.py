@@ -6,7 +6,14 @@ import pytest
 
 from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.concepts import BY_WORD
-from effaced.datamap.vocabulary.names import concept_of, is_one_of, pieces, pointer, system_of, table_words
+from effaced.datamap.vocabulary.names import (
+    concept_of,
+    is_one_of,
+    pointer,
+    split_name,
+    system_of,
+    table_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +28,7 @@ from effaced.datamap.vocabulary.names import concept_of, is_one_of, pieces, poin
     ],
 )
 def test_names_are_split_into_words(name: str, expected: tuple[str, ...]) -> None:
-    assert pieces(name) == expected
+    assert split_name(name) == expected
 
 
 @pytest.mark.parametrize(

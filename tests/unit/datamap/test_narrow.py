@@ -8,7 +8,7 @@ import pytest
 
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
-from effaced.datamap.show.subset import find_tables, narrow
+from effaced.datamap.show.subset import find_tables, restrict_to_tables
 
 MAP = """
 version: 1
@@ -57,8 +57,8 @@ def test_names_of_tables_and_columns_are_looked_at_in_any_case(
 def test_what_is_on_the_way_to_the_people_is_there_too(
     whole: DataMap, names: list[str], expected: list[str]
 ) -> None:
-    assert expected == list(narrow(whole, names).tables)
+    assert expected == list(restrict_to_tables(whole, names).tables)
 
 
 def test_a_part_goes_by_the_hash_of_the_whole(whole: DataMap) -> None:
-    assert narrow(whole, ["orders"]).hash == whole.hash
+    assert restrict_to_tables(whole, ["orders"]).hash == whole.hash

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from effaced.datamap.surrogates.folding import LONGEST, fold, spelled
+from effaced.datamap.surrogates.folding import LONGEST, characters_for, fold
 from effaced.datamap.surrogates.scrub_pattern import ERASED, pattern, scrub
 
 EMAIL, NAME, PHONE = "alice@example.org", "Alice Strauß", "+49 170 1234567"
@@ -185,6 +185,6 @@ def test_no_letter_is_left_out_that_others_are_taken_for() -> None:
         if not 0xAC00 <= code < 0xE000
         and (folded := fold(letter := chr(code))) != letter
         and 0 < len(folded) <= LONGEST
-        and letter not in spelled(folded)
+        and letter not in characters_for(folded)
     ]
     assert lost == []

@@ -9,13 +9,13 @@ import pytest
 from effaced.core import clock
 from effaced.datamap.model.data_map import Action, ColumnRule, DatePart, Strategy, Surrogate
 from effaced.datamap.model.last_day import Unit, Until
-from effaced.datamap.model.wording import ROWS, fate, fates
+from effaced.datamap.model.wording import ROW_ACTIONS, describe_rule, group_by_treatment
 
 DELETE = ColumnRule(Strategy.DELETE)
 
 
 def test_every_action_has_a_word() -> None:
-    assert [action for action in Action if action not in ROWS] == []
+    assert [action for action in Action if action not in ROW_ACTIONS] == []
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_every_action_has_a_word() -> None:
 )
 def test_what_happens_to_a_column(rule: ColumnRule, words: str) -> None:
     with clock.pretend(datetime(2026, 1, 1, tzinfo=UTC)):
-        assert fate(rule) == words
+        assert describe_rule(rule) == words
 
 
 def test_columns_that_share_a_fate_stand_together_with_its_detail() -> None:
     tax = ColumnRule(Strategy.RETAIN, basis="tax law (ten years)")
-    found = fates({"a": tax, "b": DELETE, "c": tax})
+    found = group_by_treatment({"a": tax, "b": DELETE, "c": tax})
     assert [(each.word, each.detail, each.columns) for each in found] == [
         ("delete", "", ("b",)),
         ("retain", "tax law (ten years)", ("a", "c")),
