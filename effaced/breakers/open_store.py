@@ -12,6 +12,7 @@ from effaced.audit.append import Record
 from effaced.breakers import transitions
 from effaced.breakers.layered.drift import DriftReconciler
 from effaced.breakers.layered.outage_log import OutageLog
+from effaced.breakers.layered.reconcile import TransitionLog
 from effaced.breakers.layered.shadow import ShadowLogger, get_shadow_logger
 from effaced.breakers.layered.store import LayeredBreakerStore
 from effaced.breakers.model import CircuitBreakerStateData, Transition
@@ -61,7 +62,7 @@ def layered_store(
         with database.read() as session:
             return transitions.last_known(session, names)
 
-    def log(made: Sequence[Transition], records: Sequence[Record]) -> None:
+    def write_log(made: Sequence[Transition], records: Sequence[Record]) -> None:
         with database.begin() as session:
             transitions.write(session, made, records)
 
@@ -69,8 +70,7 @@ def layered_store(
     return LayeredBreakerStore(
         # By the database's clock, like the times of the entries that wait for a breaker.
         RedisBreakerStore(connection, now=lambda: dbtime.now_for(database.sessions)),
-        read_log=read_log,
-        log=log,
+        log=TransitionLog(read_log, write_log),
         shadow=(shadow or get_shadow_logger()).connect(outages),
         reconciler=reconciler,
         outages=outages,

@@ -147,8 +147,8 @@ def receive(
         append_one(session, RequestRepeated(), actor=actor, request_id=original.id, subject=original.subject)
         append_one(session, RequestDuplicate(), request_id=request_id, subject=request.subject)
     if asked.retry:
-        target = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(request_id))
-        put(session, target, asked.retry, check=check_retry, actor=actor, subject=request.subject)
+        target = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(request_id), subject=request.subject)
+        put(session, target, asked.retry, check=check_retry, actor=actor)
     return Intake(request, original)
 
 

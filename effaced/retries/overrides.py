@@ -7,7 +7,7 @@ change holds everywhere at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -34,11 +34,15 @@ Bodies = Mapping[tuple[PolicyScope, str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an override is about: a resolver or host by name, a request by id, everything as `*`."""
+    """What an override is about: a resolver or host by name, a request by id, everything as `*`.
+
+    `subject` is the person of that request; it stands in the events.
+    """
 
     kind: PolicyKind
     scope: PolicyScope = PolicyScope.GLOBAL
     key: str = ALL
+    subject: SubjectKey | None = field(default=None, compare=False)
 
     @property
     def request_id(self) -> UUID | None:
@@ -69,7 +73,6 @@ def put(
     check: Check,
     actor: str,
     note: NoteRef | None = None,
-    subject: SubjectKey | None = None,
     merge: bool = False,
 ) -> Override:
     """Have exactly these fields differ, or with `merge` these beside those that do already.
@@ -81,7 +84,7 @@ def put(
     body = dict(check({**current.body, **checked})) if merge and current else checked
     if (current and body == current.body) or (not current and not body):
         return current or _nothing(target)
-    return _write(session, target, current, body, PolicyChanged, actor, note, subject)
+    return _write(session, target, current, body, PolicyChanged, actor, note)
 
 
 def put_as_sender(
@@ -106,13 +109,12 @@ def undo(
     *,
     actor: str,
     note: NoteRef | None = None,
-    subject: SubjectKey | None = None,
 ) -> Override:
     """Go back to what was in force before the last change. Undone twice, the change is there again."""
     current = _lock(session, target)
     if current is None or current.previous is None:
         raise Conflict("Nothing was changed here that could be undone.")
-    return _write(session, target, current, dict(current.previous), PolicyUndone, actor, note, subject)
+    return _write(session, target, current, dict(current.previous), PolicyUndone, actor, note)
 
 
 def get(session: Session, target: Target) -> Override | None:
@@ -184,7 +186,6 @@ def _write(
     event: type[PolicyChanged],
     actor: str,
     note: NoteRef | None,
-    subject: SubjectKey | None,
 ) -> Override:
     before = dict(current.body) if current else {}
     new = Override(
@@ -208,7 +209,7 @@ def _write(
         session.execute(update(policies).where(target.row()).values(values))
     else:
         _insert(session, target, values)
-    told = event(
+    written = event(
         kind=target.kind,
         scope=target.scope,
         key=target.key,
@@ -216,7 +217,7 @@ def _write(
         fields=_changed_fields(_flat(before), _flat(body)),
         **noted(note),
     )
-    append_one(session, told, actor=actor, request_id=target.request_id, subject=subject)
+    append_one(session, written, actor=actor, request_id=target.request_id, subject=target.subject)
     return new
 
 

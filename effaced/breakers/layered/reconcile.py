@@ -26,6 +26,14 @@ ReadLog = Callable[[Collection[str] | None], dict[str, CircuitBreakerStateData]]
 
 
 @dataclass(frozen=True, slots=True)
+class TransitionLog:
+    """The log of transitions in the database: how breakers were left, and writing it."""
+
+    read: ReadLog
+    write: WriteLog
+
+
+@dataclass(frozen=True, slots=True)
 class _Resolved:
     row: CircuitBreakerStateData
     was: CircuitBreakerStateData

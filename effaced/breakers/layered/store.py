@@ -20,7 +20,7 @@ from effaced.breakers import transitions
 from effaced.breakers.layered.drift import DriftReconciler, get_drift_reconciler
 from effaced.breakers.layered.link import Link
 from effaced.breakers.layered.outage_log import OutageLog
-from effaced.breakers.layered.reconcile import ReadLog, Reconciliation, as_stored, best_known
+from effaced.breakers.layered.reconcile import Reconciliation, TransitionLog, as_stored, best_known
 from effaced.breakers.layered.shadow import ShadowLogger, get_shadow_logger
 from effaced.breakers.model import BreakerEvent, BreakerState, CircuitBreakerStateData, StoreUnavailable
 from effaced.breakers.stores.base import (
@@ -28,7 +28,6 @@ from effaced.breakers.stores.base import (
     Change,
     ChangeFunction,
     Rows,
-    WriteLog,
     changed_rows,
     with_new_rows,
     write_log,
@@ -48,14 +47,13 @@ def _no_log(_names: Collection[str] | None) -> dict[str, CircuitBreakerStateData
 
 
 class LayeredBreakerStore(BreakerStore):
-    """`read_log` returns breakers as their latest transitions left them, for when nothing else is known."""
+    """`log` says how breakers were left by their latest transitions, for when nothing else is known."""
 
     def __init__(
         self,
         shared: BreakerStore,
         *,
-        read_log: ReadLog = _no_log,
-        log: WriteLog | None = None,
+        log: TransitionLog | None = None,
         shadow: ShadowLogger | None = None,
         reconciler: DriftReconciler | None = None,
         outages: OutageLog | None = None,
@@ -65,8 +63,8 @@ class LayeredBreakerStore(BreakerStore):
         self._l1 = MemoryBreakerStore()
         self._l2 = shared
         self._now = shared.now
-        self._read_log = read_log
-        self._log = log
+        self._read_log = log.read if log else _no_log
+        self._log = log.write if log else None
         self._shadow = shadow or get_shadow_logger()
         self._reconciler = reconciler or get_drift_reconciler()
         self._outages = outages
