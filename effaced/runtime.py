@@ -17,6 +17,7 @@ from effaced.accounts.throttle import forget_old_counters
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.breakers import operations as breaker_operations
 from effaced.breakers import transitions as moves
+from effaced.breakers.advice.in_force import PolicyInForce, read_policy
 from effaced.breakers.advice.metrics import WINDOW_S, BreakerAdvisor
 from effaced.breakers.advice.tuner import BreakerAutoTuner
 from effaced.breakers.layered import outage_log
@@ -196,6 +197,11 @@ class Runtime:
         if scope != RESOLVER:
             return None
         return standing(session, name).rate(limits_of(self.registry, name).rate_per_second)
+
+    def policy_in_force(self, session: Session, breaker: str) -> PolicyInForce:
+        """A breaker's policy and rate, or those of `defaults`, as they are this moment."""
+        rate = self.rate_in_force(session, breaker)
+        return read_policy(session, self.breaker_policies_in_force(session), breaker, rate)
 
     @property
     def called(self) -> list[Called]:

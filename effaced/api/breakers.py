@@ -17,16 +17,14 @@ from effaced.api.current import current_runtime
 from effaced.audit.notes import LONGEST, write_note
 from effaced.breakers import transitions
 from effaced.breakers.advice.metrics import WINDOW_S
-from effaced.breakers.advice.tuner import change_policy, target_of, undo
+from effaced.breakers.advice.tuner import change_policy, undo
 from effaced.breakers.control import BreakerControl
 from effaced.breakers.layered.forensics import read_outages
-from effaced.breakers.model import BreakerRole
 from effaced.breakers.policy import DEFAULTS
 from effaced.breakers.telemetry import DAY_S, KEPT, LONGEST_S, SHORTEST_S, summary
 from effaced.breakers.view import find_name, read_views, transition_dict
 from effaced.core import clock
 from effaced.model import PolicyKind
-from effaced.retries.overrides import get
 
 blueprint = Blueprint("breakers", __name__)
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
@@ -247,14 +245,8 @@ def _control(session: Session, actor: str) -> BreakerControl:
 
 
 def _policy(name: str) -> Response:
-    runtime, kinds = current_runtime(), (PolicyKind.BREAKER, PolicyKind.RATE)
-    with runtime.db.read() as session:
-        policies = runtime.breaker_policies_in_force(session)
-        changed = {kind.value: get(session, target_of(name, kind)) for kind in kinds}
-        rate = runtime.rate_in_force(session, name)
-    overrides = {kind: dict(each.body) if each else {} for kind, each in changed.items()}
-    roles = {role.value: _plain(policies.named(name, role).model_dump()) for role in BreakerRole}
-    return jsonify({"name": name, "roles": roles, "rate_per_second": rate, "overrides": overrides})
+    with current_runtime().db.read() as session:
+        return jsonify(current_runtime().policy_in_force(session, name).as_dict())
 
 
 def _one(name: str) -> Response:
@@ -279,10 +271,3 @@ def _transitions(name: str | None) -> Response:
 def _window(default: int, longest: int = LONGEST_S) -> int:
     only(request.args, "window_s")
     return number_of(request.args, "window_s", SHORTEST_S, longest, default)
-
-
-def _plain(value: Any) -> Any:
-    """A policy as JSON: sets of statuses become sorted lists."""
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return sorted(value) if isinstance(value, frozenset) else value

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from effaced.accounts.api_keys import create_api_key, find_api_key, list_api_keys, revoke_api_key
 from effaced.accounts.scopes import DEFAULT, Scope
 from effaced.accounts.tables import ApiKey
+from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
@@ -70,7 +70,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
         table.add_row(
             Text(key.name), f"eff_{key.prefix}", str(key.approvals_needed), _scopes(key), state, used
         )
-    Console().print(table)
+    terminal().print(table)
 
 
 @click.command()

@@ -165,6 +165,11 @@ def deadletter() -> None:
             "Delete the breaker of a system that is not configured any more.",
         ),
         "advise": ("breaker.commands", "Suggest changes of policies and rates, with reasons."),
+        "policy": (
+            "breaker.commands",
+            "Show the policy in force for each kind of call, the rate in force, and what was changed at run "
+            "time.",
+        ),
         "set": (
             "breaker.commands",
             "Change fields of a breaker's policy, such as fail_max=3, or a resolver's rate limit.",

@@ -6,10 +6,10 @@ import asyncio
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from effaced.cli.terminal import terminal
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
@@ -46,7 +46,7 @@ def check(settings: Settings) -> None:
     for each in targets:
         wanted = "all" if each.events == frozenset(NoticeType) else ", ".join(sorted(each.events))
         table.add_row(each.name, each.kind, Text(each.where), f"{each.timeout.total_seconds():g} s", wanted)
-    Console().print(table)
+    terminal().print(table)
 
 
 @click.command()
@@ -94,7 +94,7 @@ def log_command(settings: Settings, limit: int, as_json: bool) -> None:
             str(line.status_code or "-"),
             Text(line.last_error or "-"),
         )
-    Console().print(table)
+    terminal().print(table)
     _tell_of_removed(waiting, _targets(settings))
 
 

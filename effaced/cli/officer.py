@@ -6,7 +6,6 @@ import json
 import sys
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy.orm import Session
@@ -20,6 +19,7 @@ from effaced.accounts.officers import (
 )
 from effaced.accounts.tables import Officer
 from effaced.accounts.throttle import forget_tries
+from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
 from effaced.core.errors import NotFound
@@ -69,7 +69,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
         seen = f"{each.last_sign_in_at:%Y-%m-%d %H:%M} UTC" if each.last_sign_in_at else "never"
         # Text, not markup: square brackets in a name are just that.
         table.add_row(Text(each.name), Text(each.email), each.role.value, _state(each), seen)
-    Console().print(table)
+    terminal().print(table)
 
 
 @click.command()

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.errors import NotFound
 from effaced.requests.read import find_by_ref, refs_of
@@ -241,9 +242,6 @@ def _plain(ref: str, result: Result) -> dict[str, object]:
 
 
 def _print(table: Table, shown: int, total: int) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=180)
-    console.print(table)
+    terminal().print(table)
     if shown < total:
         click.echo(f"{shown:,} of {total:,}; see --limit.")

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy.orm import Session
 
 from effaced.audit.notes import write_note
 from effaced.cli.numbers import Number
+from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.db.schema_level import open_database
@@ -79,7 +79,7 @@ def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool)
             table.add_row(Text(name), *_cells(each), _most(each.failure_by_reason))
     if resolver is None:
         table.add_row("all", *_cells(found[ALL]), _most(found[ALL].failure_by_reason))
-    Console().print(table)
+    terminal().print(table)
 
 
 @click.command()
@@ -102,7 +102,7 @@ def timeseries(settings: Settings, hours: int, resolver: str | None, as_json: bo
     )
     for each in points:
         table.add_row(f"{each.hour:%Y-%m-%d %H:00}", *_cells(each.figures))
-    Console().print(table)
+    terminal().print(table)
 
 
 def _cells(figures: Figures) -> list[str]:
@@ -137,7 +137,7 @@ def show(settings: Settings, resolver: str | None, as_json: bool) -> None:
     table = Table("field", "in force", "changed here")
     for name, value in found:
         table.add_row(name, _value(value), "yes" if name in changed else "")
-    Console().print(table)
+    terminal().print(table)
 
 
 def _fields(command: F) -> F:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -176,3 +176,14 @@ class BackoffPolicy:
             max_backoff_delay=self.max_delay.total_seconds(),
             timeout=max_age.total_seconds(),
         )
+
+
+def status_ranges(codes: Iterable[int]) -> str:
+    """408, 429, 500 to 599"""
+    found: list[list[int]] = []
+    for code in sorted(codes):
+        if found and code == found[-1][-1] + 1:
+            found[-1][1:] = [code]
+        else:
+            found.append([code])
+    return ", ".join(" to ".join(map(str, each)) for each in found) or "none"

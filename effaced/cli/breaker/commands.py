@@ -193,6 +193,25 @@ def delete(command: BreakerCommand, name: str, reason: str) -> None:
 # --- policies ---
 
 
+@click.command()
+@_NAME
+@_JSON
+@click.pass_obj
+def policy(command: BreakerCommand, name: str, as_json: bool) -> None:
+    """Show the policy in force for each kind of call, the rate in force, and what was changed at run time.
+
+    NAME may be `defaults`.
+    """
+    with command.opened() as runtime:
+        named = DEFAULTS if name == DEFAULTS else _named(runtime, name)
+        with runtime.db.read() as session:
+            found = runtime.policy_in_force(session, named)
+    if as_json:
+        _print_json(found.as_dict())
+    else:
+        breaker_show.policy(found)
+
+
 @click.command("set")
 @click.argument("name")
 @click.argument("fields", metavar="FIELD=VALUE...", nargs=-1)

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from effaced.breakers.advice.in_force import PolicyInForce
 from effaced.breakers.advice.tuner import AutoTunePlan
 from effaced.breakers.model import BreakerState
 from effaced.breakers.policy import BreakerPolicies
 from effaced.breakers.telemetry import BreakerSummary
 from effaced.breakers.view import BreakerView
+from effaced.cli.terminal import terminal
 from effaced.core import clock
+from effaced.model import PolicyKind
+from effaced.retries.policy import status_ranges
 
 _COLOURS = {BreakerState.OPEN: "red", BreakerState.HALF_OPEN: "yellow", BreakerState.CLOSED: "green"}
 
 
 def breakers(found: Sequence[BreakerView], policies: BreakerPolicies) -> None:
     if not found:
-        Console().print("No resolvers, so there are no breakers.")
+        terminal().print("No resolvers, so there are no breakers.")
         return
     if any(each.last_known for each in found):
-        Console().print("The breaker store does not answer. These are the last known states.", style="red")
+        terminal().print("The breaker store does not answer. These are the last known states.", style="red")
     table = Table("breaker", "state", "lets calls through", "reason", "failures", "trials", "pinned")
     for each in found:
         # Text, not markup: square brackets in a reason are just that.
@@ -37,7 +40,7 @@ def breakers(found: Sequence[BreakerView], policies: BreakerPolicies) -> None:
             _trials(each),
             Text(_pin(each)),
         )
-    Console().print(table)
+    terminal().print(table)
 
 
 def _failures(each: BreakerView, policies: BreakerPolicies) -> str:
@@ -65,11 +68,40 @@ def summaries(found: Sequence[BreakerSummary]) -> None:
             share,
             ", ".join(f"{reason.replace('_', ' ')} {count}" for reason, count in each.reasons.items()) or "-",
         )
-    Console().print(table)
+    terminal().print(table)
+
+
+def policy(found: PolicyInForce) -> None:
+    told, console = found.as_dict(), terminal()
+    table = Table("field", *found.roles, "changed here")
+    roles = [_flat(each) for each in told["roles"].values()]
+    changed = _flat(told["overrides"][PolicyKind.BREAKER])
+    for field in roles[0]:
+        table.add_row(field, *(_value(each[field]) for each in roles), _value(changed.get(field, "")))
+    console.print(table)
+    rate = "none" if found.rate_per_second is None else f"{found.rate_per_second:g} calls per second"
+    by_hand = " (changed here)" if found.overrides[PolicyKind.RATE] else ""
+    console.print(f"Rate limit in force: {rate}{by_hand}.")
+
+
+def _flat(fields: Mapping[str, Any], under: str = "") -> dict[str, Any]:
+    """`rolling.window_s` for nested fields."""
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        found |= _flat(value, f"{under}{name}.") if isinstance(value, Mapping) else {f"{under}{name}": value}
+    return found
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return status_ranges(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def plans(found: Sequence[AutoTunePlan], *, enforced: bool) -> None:
-    console = Console()
+    console = terminal()
     if not found:
         console.print("There is nothing to change.")
         return
@@ -83,7 +115,7 @@ def plans(found: Sequence[AutoTunePlan], *, enforced: bool) -> None:
 
 
 def outages(found: dict[str, Any]) -> None:
-    console = Console()
+    console = terminal()
     if not found["timeline"] and not found["drift"]:
         console.print("No outage of the breaker store.")
         return

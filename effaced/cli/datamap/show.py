@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from effaced.cli.datamap.common import count, json_option, looking, map_option, planned
+from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.errors import NotFound, Refused
 from effaced.datamap.compile.step import Step
@@ -120,7 +120,7 @@ def _print_map(data_map: DataMap) -> None:
         table.add_row(*(Text(cell) for cell in (name, ways, describe_rows(rule), columns)))
     for name in data_map.not_personal:
         table.add_row(Text(name), "", "not personal", "")
-    Console().print(table)
+    terminal().print(table)
 
 
 def _print_run(found: DryRun) -> None:
@@ -135,7 +135,7 @@ def _print_run(found: DryRun) -> None:
             _kept(effect, kept),
         )
         table.add_row(*(Text(cell) for cell in cells))
-    Console().print(table)
+    terminal().print(table)
     if found.samples is not None:
         _print_samples(found, found.samples)
     if found.called is None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from effaced.cli.terminal import terminal
 from effaced.core import clock
 from effaced.deadletters.assign import DeadLetterNote
 from effaced.deadletters.context import FAILURES
@@ -31,7 +31,6 @@ _COLOURS = {
 }
 
 _ID_WIDTH = 36
-_UNLIMITED = 10_000
 _COLUMNS = (
     "opened (UTC)", "status", "domain", "resolver", "error", "retries", "request", "assigned to", "next step",
 )  # fmt: skip
@@ -59,13 +58,7 @@ def dead_letters(lines: Sequence[DeadLetterLine], refs: Mapping[Any, str], names
             Text(names.get(f"officer:{each.assigned_to}", "-")),
             each.recommended_action or "-",
         )
-    _console().print(table)
-
-
-def _console() -> Console:
-    """As wide as the terminal; a pipe or a file gets everything in full."""
-    console = Console()
-    return console if console.is_terminal else Console(width=_UNLIMITED)
+    terminal().print(table)
 
 
 def one(
@@ -100,7 +93,7 @@ def one(
     for name, value in rows.items():
         if value not in (None, ""):
             table.add_row(Text(name, style="bold"), Text(str(value)))
-    console = _console()
+    console = terminal()
     console.print(table)
     for note in notes:
         heading = f"{note.at:%Y-%m-%d %H:%M} UTC, {names.get(note.author, note.author)}:"
@@ -113,7 +106,7 @@ def _failure(facts: Mapping[str, Any]) -> str:
 
 
 def stats(found: Mapping[str, Any]) -> None:
-    console = _console()
+    console = terminal()
     console.print(f"{found['active']:,} of {found['total']:,} dead letters are not settled.")
     if found["oldest_active_at"]:
         console.print(f"The oldest of them is from {found['oldest_active_at']}.")
@@ -146,7 +139,7 @@ def summaries(found: Sequence[DLQCompressedEntry], totals: Mapping[str, Any]) ->
         error = Text(each.failure_type + (f" ({each.error_code})" if each.error_code else ""))
         moments = (f"{at:%Y-%m-%d %H:%M}" for at in (each.first_seen, each.last_seen))
         table.add_row(each.id, each.status, each.domain, error, f"{each.count:,}", *moments)
-    _console().print(table)
+    terminal().print(table)
     click.echo(f"All summaries together stand for {totals['letters']:,} removed dead letters.")
 
 

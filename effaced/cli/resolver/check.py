@@ -7,10 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database, require_fitting_schema
 from effaced.core.errors import NotFound, Problem, Refused, Unavailable
@@ -72,7 +72,7 @@ def check(
         if erase_canary:
             _confirm(checks.registry.get(names[0]), canaries, options)
         found = asyncio.run(check_all(checks.registry, names, canaries=canaries, erase=erase_canary))
-        Console().print(_table(found))
+        terminal().print(_table(found))
         checks.record(found)
     if erase_canary and found[0].reason is CheckReason.CANARY_ERASED:
         click.echo("Create the canary again: the next check looks for it.")

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy.orm import Session
 
 from effaced.cli.numbers import Number
 from effaced.cli.resolver.check import PROOF_COLOURS, refuse_unknown
+from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
 from effaced.outbox.flow import ALL
@@ -52,7 +52,7 @@ def list_resolvers(settings: Settings, as_json: bool) -> None:
         paused = Text(_pause(each.paused) if each.paused else "-", style="yellow" if each.paused else "")
         abilities = _abilities(each.registered)
         table.add_row(Text(each.name), each.kind, abilities, _read_back(each), *numbers, paused)
-    Console().print(table)
+    terminal().print(table)
 
 
 _NAME = click.argument("name", required=False)

@@ -8,15 +8,17 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from effaced.breakers.model import BreakerRole, resolver_name, split_name
+from effaced.breakers.model import HOST, BreakerRole, resolver_name, split_name
 from effaced.console.current import runtime
 from effaced.console.times import length
 from effaced.model import PolicyKind, PolicyScope
 from effaced.retries.overrides import ALL, Override, Target, get, read_bodies
+from effaced.retries.policy import status_ranges
 from effaced.saga.rules import RuleBook, limits_of, own_changes
 
 HERE, FOR_ALL = "changed here", "changed for everything"
 BELOW_ATTEMPTS = "lowered to open before tries are used up"
+_RATE = "rate_per_second"
 _SETTINGS = ("max_attempts", "base_delay", "max_backoff_delay", "timeout")
 
 
@@ -42,7 +44,7 @@ RETRY_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "max_backoff_delay": ("Longest wait", length),
     "timeout": ("Given up at the latest after", length),
     "jitter": ("Waits vary at random", lambda value: "yes" if value else "no"),
-    "retry_status_codes": ("Tried again on", lambda value: statuses(value)),
+    "retry_status_codes": ("Tried again on", status_ranges),
     "retry_non_idempotent": ("Also if a call may happen twice", lambda value: "yes" if value else "no"),
 }
 _BREAKER_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
@@ -100,7 +102,7 @@ def breaker_lines(session: Session, service_name: str) -> list[Line]:
         (bodies.get((PolicyScope.GLOBAL, ALL), {}), FOR_ALL),
         (tree.get("defaults") or {}, "breakers.yaml, for all"),
     ]
-    return [
+    lines = [
         Line(
             field,
             words,
@@ -109,6 +111,23 @@ def breaker_lines(session: Session, service_name: str) -> list[Line]:
         )
         for field, (words, tell) in _BREAKER_WORDS.items()
     ]
+    return lines if scope == HOST else [*lines, _rate_line(session, key)]
+
+
+def _rate_line(session: Session, name: str) -> Line:
+    """The rate limit in force for a resolver."""
+    rate = runtime().rate_in_force(session, resolver_name(name))
+    bodies = read_bodies(session, PolicyKind.RATE, resolvers=[name])
+    layers: list[tuple[Mapping[str, Any], str]] = [
+        (bodies.get((PolicyScope.RESOLVER, name), {}), HERE),
+        (
+            {} if limits_of(runtime().registry, name).rate_per_second is None else {_RATE: True},
+            "resolvers.yaml",
+        ),
+        (bodies.get((PolicyScope.GLOBAL, ALL), {}), FOR_ALL),
+    ]
+    value = "no limit" if rate is None else f"{rate:g} a second"
+    return Line(_RATE, "Calls at most", value, _source(_RATE, layers))
 
 
 def override_of(session: Session, name: str) -> Override | None:
@@ -117,17 +136,6 @@ def override_of(session: Session, name: str) -> Override | None:
 
 def breaker_name(name: str) -> str:
     return resolver_name(name)
-
-
-def statuses(codes: Any) -> str:
-    """408, 429, 500 to 599"""
-    found: list[list[int]] = []
-    for code in sorted(codes):
-        if found and code == found[-1][-1] + 1:
-            found[-1][1:] = [code]
-        else:
-            found.append([code])
-    return ", ".join(" to ".join(map(str, each)) for each in found) or "none"
 
 
 def _source(field: str, layers: list[tuple[Mapping[str, Any], str]]) -> str:

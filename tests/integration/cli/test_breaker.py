@@ -83,8 +83,8 @@ def database(runtime: Runtime) -> Database:
 
 @pytest.fixture
 def run(settings: Settings) -> Run:
-    def run(*arguments: str) -> Result:
-        result = CliRunner(env={"COLUMNS": "250"}).invoke(breaker, arguments, obj=settings)
+    def run(*arguments: str, width: str = "250") -> Result:
+        result = CliRunner(env={"COLUMNS": width}).invoke(breaker, arguments, obj=settings)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
@@ -149,6 +149,28 @@ class TestShow:
         calls.settle(calls.admit("mail", most=2), [Outcome(OutcomeKind.FAILURE)] * 2)
         (line,) = [line for line in run("show").output.splitlines() if "resolver:mail" in line]
         assert "2 of 5" in line
+
+    def test_nothing_is_cut_off_when_it_is_piped(self, run: Run) -> None:
+        output = run("show", width="20").output
+        assert all(name in output for name in ("resolver:crm", "resolver:mail", "host:api.example"))
+
+
+class TestPolicy:
+    def test_shows_each_role_the_rate_in_force_and_what_was_changed(self, run: Run) -> None:
+        run("set", "crm", "fail_max=3", "--rate", "4", *WHY)
+        run("set", "defaults", "jitter_ms=9", *WHY)
+        found = json.loads(run("policy", "crm", "--json").output)
+        assert {role: each["fail_max"] for role, each in found["roles"].items()} == {
+            "erase": 3, "rectify": 3, "verify": 3,
+        }  # fmt: skip
+        assert (found["roles"]["erase"]["jitter_ms"], found["rate_per_second"]) == (9, 4)
+        assert found["overrides"] == {"breaker": {"fail_max": 3}, "rate": {"rate_per_second": 4}}
+        assert "Rate limit in force: 4 calls per second (changed here)." in run("policy", "crm").output
+
+    def test_has_the_rate_of_the_file_where_nobody_changed_it_and_none_for_a_host(self, run: Run) -> None:
+        assert "Rate limit in force: 10 calls per second." in run("policy", "crm").output
+        assert "Rate limit in force: none." in run("policy", "host:api.example").output
+        assert json.loads(run("policy", "defaults", "--json").output)["rate_per_second"] is None
 
 
 class TestSteering:
@@ -311,7 +333,13 @@ class TestMistakes:
         with pytest.raises(NotFound, match="No breaker has this name"):
             run("show", option, "nobody")
 
-    @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "2592001"])
+    @pytest.mark.parametrize("seconds", ["nan", "inf"])
+    def test_a_time_that_is_not_finite_is_no_number(self, run: Run, database: Database, seconds: str) -> None:
+        result = run("open", "crm", "--seconds", seconds, *WHY)
+        assert (result.exit_code, "is not a finite number" in result.output) == (2, True)
+        assert events(database) == []
+
+    @pytest.mark.parametrize("seconds", ["0", "-1", "2592001"])
     def test_a_time_that_can_not_be_is_refused_and_changes_nothing(
         self, run: Run, database: Database, seconds: str
     ) -> None:

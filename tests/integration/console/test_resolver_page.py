@@ -18,7 +18,7 @@ from effaced.core import clock
 from effaced.core.servers import Valkey
 from effaced.model import AttemptOutcome, OutboxOperation, PolicyKind, PolicyScope, new_id
 from effaced.outbox.flow import ALL, standing
-from effaced.retries.overrides import Target, get
+from effaced.retries.overrides import Target, check_rate, get, put
 from effaced.retries.tables import Attempt
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events
@@ -229,6 +229,21 @@ def test_the_policy_in_force_says_where_each_field_comes_from(house: House, ada:
     assert "Wait after the first try 30 s settings" in told
     assert "Each wait times 2 default" in told
     assert "Opens after failures in a row 2 lowered to open before tries are used up" in told
+
+
+def test_the_rate_in_force_says_where_it_comes_from(house: House, ada: Visitor) -> None:
+    assert "Calls at most no limit default" in read(ada.get(PAGE).text)
+    for target, rate, told in (
+        (Target(PolicyKind.RATE), 7, "Calls at most 7 a second changed for everything"),
+        (
+            Target(PolicyKind.RATE, PolicyScope.RESOLVER, "crm"),
+            2.5,
+            "Calls at most 2.5 a second changed here",
+        ),
+    ):
+        with house.runtime.db.begin() as session:
+            put(session, target, {"rate_per_second": rate}, check=check_rate, actor="cli")
+        assert told in read(ada.get(PAGE).text)
 
 
 def test_a_changed_policy_holds_is_an_event_and_can_be_undone(house: House, ada: Visitor) -> None:
