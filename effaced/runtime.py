@@ -66,16 +66,15 @@ from effaced.resolvers.registry import ResolverRegistry
 from effaced.retention.run import Ender, refresh
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
-from effaced.saga.forget import LOT, forget_attempts
 from effaced.saga.gate import Gate
 from effaced.saga.rules import call_limits, limits_of
 from effaced.saga.runner import SagaRunner
-from effaced.triage.housekeeping import tidy_letters
+from effaced.triage.housekeeping import ATTEMPTS_BATCH, delete_old_attempts, tidy_dead_letters
 from effaced.triage.redrive import AHEAD, advance_all
 
 _log = get_logger(__name__)
-# So that a tidy ends: what it leaves, the next one takes.
-_MOST_LOTS = 50
+# So that the housekeeping ends: what it leaves, the next one takes.
+_MOST_BATCHES = 50
 
 
 class Runtime:
@@ -280,20 +279,20 @@ class Runtime:
         with self.db.begin() as session:
             forget_old_counters(session)
             close_refusals(session)
-        for _ in range(_MOST_LOTS):
+        for _ in range(_MOST_BATCHES):
             with self.db.begin() as session:
-                if forget_attempts(session) < LOT:
+                if delete_old_attempts(session) < ATTEMPTS_BATCH:
                     break
         # By itself: a letter that is locked elsewhere holds nothing else up.
         with self.db.begin() as session:
-            tidied = tidy_letters(session)
+            tidied = tidy_dead_letters(session)
         if any(tidied.values()):
             _log.info("dead_letters_tidied", **tidied)
         self.tidy_retentions()
 
     def tidy_retentions(self) -> None:
         """Keep the register of what is retained true."""
-        for _ in range(_MOST_LOTS):
+        for _ in range(_MOST_BATCHES):
             if not refresh(self.db, self.keyring, self.retention):
                 break
 

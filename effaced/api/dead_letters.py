@@ -36,7 +36,7 @@ from effaced.deadletters.summaries import set_summary_status, summaries, summary
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 from effaced.triage.redrive_read import plain_result
 from effaced.triage.retry import redrive
-from effaced.triage.stats import letter_stats
+from effaced.triage.stats import dead_letter_stats
 from effaced.triage.subject_changed import cancel_for_changed_subject, confirm_subject
 
 blueprint = Blueprint("dead_letters", __name__)
@@ -60,7 +60,7 @@ def stats() -> Response:
     require_key(runtime.db, Scope.OPERATE_READ)
     which = letter_filter(request.args, runtime.letter_sla)
     with runtime.db.read() as session:
-        return jsonify(letter_stats(session, which))
+        return jsonify(dead_letter_stats(session, which))
 
 
 @blueprint.get("/<name>")

@@ -1,4 +1,4 @@
-"""The housekeeping of dead letters and redrives that the scheduler does."""
+"""Housekeeping that the scheduler does: dead letters, redrives, and attempts that nobody needs any more."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from effaced.core.db import dbtime
 from effaced.core.db.sql import key_in
 from effaced.deadletters.archive import archive_settled, expire
 from effaced.deadletters.replay import release_stale
-from effaced.deadletters.tables import Redrive, RedriveRow
+from effaced.deadletters.rules import ACTIVE
+from effaced.deadletters.tables import DeadLetter, Redrive, RedriveRow
 from effaced.model import RedriveStatus
+from effaced.outbox.tables import OutboxRow
+from effaced.retries.aggregate import final_until
+from effaced.retries.tables import Attempt
 
 REDRIVES_KEPT = timedelta(days=30)
+ATTEMPTS_KEPT = timedelta(hours=24)
+ATTEMPTS_BATCH = 5_000
 
 
-def tidy_letters(session: Session) -> dict[str, int]:
-    """What the scheduler does every hour, a bounded number each; how many. Nothing is removed."""
+def tidy_dead_letters(session: Session) -> dict[str, int]:
+    """Release, expire and archive dead letters, a bounded number of each; how many. None is removed."""
     return {
         "released": release_stale(session),
         "expired": expire(session),
         "archived": archive_settled(session),
-        "redrives_forgotten": forget_old_redrives(session),
+        "redrives_forgotten": delete_old_redrives(session),
     }
 
 
-def forget_old_redrives(session: Session, *, limit: int = 20) -> int:
+def delete_old_redrives(session: Session, *, limit: int = 20) -> int:
     """Remove redrives that ended long ago, with their rows; how many. The trail has what they did."""
     ended = session.scalars(
         select(Redrive.id)
@@ -42,3 +48,27 @@ def forget_old_redrives(session: Session, *, limit: int = 20) -> int:
     session.execute(delete(RedriveRow).where(key_in(session, RedriveRow.redrive_id, ended)))
     session.execute(delete(Redrive).where(key_in(session, Redrive.id, ended)))
     return len(ended)
+
+
+def delete_old_attempts(session: Session) -> int:
+    """Delete a batch of attempts whose entry ended a day ago, and whose hour is counted for good; how many.
+
+    Those of an entry with an unresolved dead letter stay: they show what was tried.
+    """
+    unresolved = select(DeadLetter.id).where(
+        DeadLetter.entry_id == OutboxRow.entry_id, DeadLetter.status.in_(ACTIVE)
+    )
+    over = (
+        select(Attempt.id)
+        .join(OutboxRow, OutboxRow.entry_id == Attempt.entry_id)
+        .where(
+            Attempt.at < final_until(session),
+            OutboxRow.ended_at <= dbtime.now(session) - ATTEMPTS_KEPT,
+            ~unresolved.exists(),
+        )
+        .order_by(Attempt.id)
+        .limit(ATTEMPTS_BATCH)
+    )
+    ids = list(session.scalars(over))
+    session.execute(delete(Attempt).where(Attempt.id.in_(ids)))
+    return len(ids)

@@ -11,7 +11,7 @@ from effaced.deadletters.read import DeadLetterFilter, facets, groups
 from effaced.deadletters.statistics import cleanup_statistics, statistics
 
 
-def letter_stats(session: Session, which: DeadLetterFilter) -> dict[str, Any]:
+def dead_letter_stats(session: Session, which: DeadLetterFilter) -> dict[str, Any]:
     """Everything at once: totals of all letters; facets and groups of the filter."""
     totals = statistics(session, which.sla)
     cleanup = cleanup_statistics(session)

@@ -25,7 +25,7 @@ from effaced.deadletters.read import count_dead_letters, get_dead_letter, list_d
 from effaced.deadletters.rules import DECISIONS, RESOLVED, UNRESOLVED, sla_from_hours
 from effaced.model import DeadLetterStatus
 from effaced.requests.read import refs_of
-from effaced.triage.stats import letter_stats
+from effaced.triage.stats import dead_letter_stats
 
 
 @click.command("list")
@@ -81,7 +81,7 @@ def show_command(settings: Settings, dead_letter: str, as_json: bool) -> None:
 def stats(settings: Settings, /, as_json: bool, **given: Any) -> None:
     """Show totals, late ones by domain, what could be cleaned up, and the most frequent failures."""
     with opened(settings) as database, database.read() as session:
-        found = letter_stats(session, chosen(session, settings, given))
+        found = dead_letter_stats(session, chosen(session, settings, given))
     show.as_json(found) if as_json else show.stats(found)
 
 

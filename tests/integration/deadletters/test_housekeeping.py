@@ -27,7 +27,7 @@ from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, Requ
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.tables import Request
 from effaced.runtime import Runtime
-from effaced.triage.housekeeping import tidy_letters
+from effaced.triage.housekeeping import tidy_dead_letters
 from effaced.triage.redrive import advance_all
 from effaced.worker.bell import RqBell
 from effaced.worker.schedule import Scheduler
@@ -51,7 +51,7 @@ class TestTidy:
             acquire_for_replay(session, [letter_id])
         noon.advance(timedelta(minutes=31))
         with post.db.begin() as session:
-            assert tidy_letters(session)["released"] == 1
+            assert tidy_dead_letters(session)["released"] == 1
         assert post.letter(letter_id).status is S.PENDING
 
     def test_leaves_a_replay_alone_whose_entry_is_parked(self, post: Post, noon: ManualClock) -> None:
@@ -62,7 +62,7 @@ class TestTidy:
             entry.status, entry.gate = OutboxStatus.SCHEDULED, NOON + 90 * DAY
         noon.advance(60 * DAY)
         with post.db.begin() as session:
-            assert tidy_letters(session)["released"] == 0
+            assert tidy_dead_letters(session)["released"] == 0
         assert post.letter(letter_id).status is S.REPLAYING
 
     def test_leaves_a_replay_alone_whose_execution_is_to_come(self, post: Post, noon: ManualClock) -> None:
@@ -75,14 +75,14 @@ class TestTidy:
             request.status, request.execute_at = RequestStatus.APPROVED, NOON
         noon.advance(2 * DAY)
         with post.db.begin() as session:
-            assert tidy_letters(session)["released"] == 0
+            assert tidy_dead_letters(session)["released"] == 0
 
     def test_archives_what_was_resolved_30_days_ago(self, post: Post, noon: ManualClock) -> None:
         (letter_id,) = post.fail()
         attested(post)
         noon.advance(30 * DAY)
         with post.db.begin() as session:
-            assert tidy_letters(session)["archived"] == 1
+            assert tidy_dead_letters(session)["archived"] == 1
         assert (post.letter(letter_id).status, post.letter(letter_id).archived_at) == (S.ARCHIVED, noon())
         (one,), (action,) = post.events("DEAD_LETTER_DECIDED"), post.events("DEAD_LETTERS_ARCHIVED")
         assert (one.payload["status"], action.payload["count"]) == ("archived", 1)
@@ -135,7 +135,7 @@ class TestTidy:
         running = post.start(per_second=0.01)
         noon.advance(2 * DAY)
         with post.db.begin() as session:
-            assert tidy_letters(session)["redrives_forgotten"] == 1
+            assert tidy_dead_letters(session)["redrives_forgotten"] == 1
         with post.db.read() as session:
             assert session.scalars(select(Redrive.id)).all() == [running]
             assert set(session.scalars(select(RedriveRow.redrive_id))) == {running}

@@ -14,7 +14,7 @@ from effaced.core import clock
 from effaced.core.errors import ResolverError
 from effaced.model import SubjectRef
 from effaced.resolvers.http import from_config
-from effaced.resolvers.http_answers import BODY_LIMIT
+from effaced.resolvers.http.answers import BODY_LIMIT
 from effaced.resolvers.protocols import (
     AlreadyAbsent,
     CallTimeout,

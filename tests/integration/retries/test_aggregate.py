@@ -27,7 +27,7 @@ from effaced.retries.metrics import RetryMetrics, read_by_resolver
 from effaced.retries.overrides import ALL
 from effaced.retries.tables import Attempt, AttemptHour
 from effaced.retries.totals import read_totals
-from effaced.saga.forget import forget_attempts
+from effaced.triage.housekeeping import delete_old_attempts
 
 EXAMPLES = max(5, int(os.environ.get("EFFACED_EXAMPLES", "150")) // 15)
 MINUTE = timedelta(minutes=1)
@@ -146,7 +146,7 @@ class TestHour:
         noon.advance(24 * HOUR)
         count(house.db)
         with house.db.begin() as session:
-            assert forget_attempts(session) == 1
+            assert delete_old_attempts(session) == 1
         write(house.db, [Try(noon())])
         for _ in range(3):
             noon.advance(HOUR)
@@ -363,7 +363,7 @@ class TestTotals:
             if dice.random() < 0.4:
                 count(house.db)
                 with house.db.begin() as session:
-                    forget_attempts(session)
+                    delete_old_attempts(session)
             noon.advance(timedelta(minutes=dice.choice([1, 7, 35])))
             told = self.totals(house).get("crm", 0)
             assert told >= before

@@ -17,7 +17,7 @@ from effaced.resolvers.protocols import Answer, Scheduled, TransientFailure
 from effaced.retries.metrics import RetryMetrics
 from effaced.retries.tables import Attempt
 from effaced.saga import forget
-from effaced.saga.forget import forget_attempts
+from effaced.triage.housekeeping import delete_old_attempts
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
@@ -115,7 +115,7 @@ class TestKept:
 
     def forget(self, house: House) -> int:
         with house.db.begin() as session:
-            return forget_attempts(session)
+            return delete_old_attempts(session)
 
     def left(self, house: House) -> int:
         with house.db.read() as session:

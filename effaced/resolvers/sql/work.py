@@ -25,11 +25,11 @@ from effaced.datamap.run.subject import find_subject
 from effaced.datamap.schema.fingerprint import SchemaChanged, require_schema
 from effaced.datamap.surrogates.shapes import Hashing
 from effaced.model import Correction, OutboxOperation
-from effaced.resolvers import sql_ledger as ledger
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified, Rejected, Retained
-from effaced.resolvers.sql_config import SqlConfig
-from effaced.resolvers.sql_database import OtherDatabase, Span
-from effaced.resolvers.sql_errors import is_of_the_schema
+from effaced.resolvers.sql import ledger
+from effaced.resolvers.sql.config import SqlConfig
+from effaced.resolvers.sql.database import OtherDatabase, Span
+from effaced.resolvers.sql.errors import is_of_the_schema
 
 _LONGEST_BASIS = 64
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import httpx
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
+from effaced.resolvers.http.templates import check_path, check_template, uses_ref
 from effaced.resolvers.settings import Strict
-from effaced.resolvers.templates import check_path, check_template, uses_ref
 
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _OURS = {"host", "content-length", "content-type", "transfer-encoding", "connection", "idempotency-key"}

@@ -1,4 +1,4 @@
-"""Another database as an external system: erased in by a data map of its own."""
+"""Erasing, looking and correcting in another database, in threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from effaced.datamap.surrogates.shapes import Hashing
 from effaced.model import Correction, SubjectRef
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, CallTimeout, Limits, Rectified
 from effaced.resolvers.settings import suggest, validate
-from effaced.resolvers.sql_config import SqlConfig
-from effaced.resolvers.sql_database import OtherDatabase, Span
-from effaced.resolvers.sql_errors import failure_of
-from effaced.resolvers.sql_work import Work
+from effaced.resolvers.sql.config import SqlConfig
+from effaced.resolvers.sql.database import OtherDatabase, Span
+from effaced.resolvers.sql.errors import failure_of
+from effaced.resolvers.sql.work import Work
 
 KIND = "sql"
 T = TypeVar("T")

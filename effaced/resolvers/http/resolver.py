@@ -1,4 +1,4 @@
-"""Systems that are reached over HTTP, described in resolvers.yaml alone."""
+"""Erasing, looking and correcting with HTTP calls."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import httpx
 from effaced.core import clock
 from effaced.core import http_clients as clients
 from effaced.model import Correction, SubjectRef
-from effaced.resolvers.http_answers import Reply, exchange, failure, horizon
-from effaced.resolvers.http_config import EraseCall, HttpConfig, RectifyCall, VerifyCall
+from effaced.resolvers.http.answers import Reply, exchange, failure, horizon
+from effaced.resolvers.http.config import EraseCall, HttpConfig, RectifyCall, VerifyCall
+from effaced.resolvers.http.templates import fill_json, fill_path, fill_query, unsafe, values_for
 from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Limits, Rectified, Rejected, Scheduled
 from effaced.resolvers.settings import validate
-from effaced.resolvers.templates import fill_json, fill_path, fill_query, unsafe, values_for
 
 _Call = EraseCall | VerifyCall | RectifyCall
 # How long to wait, in seconds, before looking again at a deletion that is late and must not be repeated.
