@@ -139,6 +139,32 @@ def test_every_command_is_in_the_reference_with_its_options(name: str, command: 
     assert [option for option in options if f"`{option}" not in section[1]] == []
 
 
+def commands_shown(page: Path) -> Iterator[list[str]]:
+    """The words after `effaced` of each command on a page: in a sentence, or on a line of its own."""
+    text = page.read_text(encoding="utf-8")
+    shown = re.findall(r"`(?:\.venv/bin/)?effaced ([^`\n]+)`", text)
+    lines = re.findall(r"^ *(?:\$ )?(?:\w+=\S+ )*(?:\S*/bin/)?effaced ([a-z].*)$", text, re.MULTILINE)
+    shown += [each for each in lines if each.split()[0] in cli.list_commands(click.Context(cli))]
+    for each in shown:
+        yield re.findall(r"[\w.:=-]+|\"[^\"]*\"", each.split("#")[0])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_command_that_is_shown_exists_with_its_options(page: Path) -> None:
+    for words in commands_shown(page):
+        command: click.Command = cli
+        seen: list[click.Parameter] = []
+        for word in words:
+            seen += command.params
+            if isinstance(command, click.Group) and re.fullmatch(r"[a-z][a-z-]*", word):
+                found = command.get_command(click.Context(command), word)
+                assert found is not None, f"effaced {' '.join(words)}: no command {word}"
+                command = found
+        options = {option for each in [*seen, *command.params] for option in each.opts} | {"--help"}
+        unknown = [word for word in words if word.startswith("--") and word.split("=")[0] not in options]
+        assert unknown == [], f"effaced {' '.join(words)}"
+
+
 @pytest.mark.parametrize("decision", DECISIONS, ids=lambda path: path.stem)
 def test_every_decision_is_listed_by_its_title(decision: Path) -> None:
     title = decision.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
