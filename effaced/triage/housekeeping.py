@@ -50,8 +50,8 @@ def delete_old_redrives(session: Session, *, limit: int = 20) -> int:
     return len(ended)
 
 
-def delete_old_attempts(session: Session) -> int:
-    """Delete a batch of attempts whose entry ended a day ago, and whose hour is counted for good; how many.
+def delete_old_attempts(session: Session, *, limit: int = ATTEMPTS_BATCH) -> int:
+    """Delete up to `limit` attempts of entries that ended a day ago, if their hour is final; how many.
 
     Those of an entry with an unresolved dead letter stay: they show what was tried.
     """
@@ -67,7 +67,7 @@ def delete_old_attempts(session: Session) -> int:
             ~unresolved.exists(),
         )
         .order_by(Attempt.id)
-        .limit(ATTEMPTS_BATCH)
+        .limit(limit)
     )
     ids = list(session.scalars(over))
     session.execute(delete(Attempt).where(Attempt.id.in_(ids)))

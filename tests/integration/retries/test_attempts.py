@@ -16,7 +16,6 @@ from effaced.outbox.requeue import requeue
 from effaced.resolvers.protocols import Answer, Scheduled, TransientFailure
 from effaced.retries.metrics import RetryMetrics
 from effaced.retries.tables import Attempt
-from effaced.saga import forget
 from effaced.triage.housekeeping import delete_old_attempts
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
@@ -113,9 +112,9 @@ class TestDelayBefore:
 class TestKept:
     """Entries that ended at noon, with a try at the same moment."""
 
-    def forget(self, house: House) -> int:
+    def delete(self, house: House, *, limit: int = 100) -> int:
         with house.db.begin() as session:
-            return delete_old_attempts(session)
+            return delete_old_attempts(session, limit=limit)
 
     def left(self, house: House) -> int:
         with house.db.read() as session:
@@ -128,16 +127,16 @@ class TestKept:
         write(house.db, [Try(NOON, entry_id=ended_entry(house.db, NOON, status))])
         noon.advance(24 * HOUR - SECOND)
         RetryMetrics(house.db).aggregate_hourly()
-        assert (self.forget(house), self.left(house)) == (0, 1)
+        assert (self.delete(house), self.left(house)) == (0, 1)
         noon.advance(SECOND)
         RetryMetrics(house.db).aggregate_hourly()
-        assert (self.forget(house), self.left(house)) == (1, 0)
+        assert (self.delete(house), self.left(house)) == (1, 0)
 
     def test_as_long_as_the_entry_is_open(self, house: House, noon: ManualClock) -> None:
         write(house.db, [Try(NOON, entry_id=ended_entry(house.db, NOON, OutboxStatus.SCHEDULED))])
         noon.advance(60 * 24 * HOUR)
         RetryMetrics(house.db).aggregate_hourly()
-        assert self.forget(house) == 0
+        assert self.delete(house) == 0
 
     @pytest.mark.parametrize("status", [DeadLetterStatus.PENDING, DeadLetterStatus.REPLAYING])
     def test_as_long_as_a_person_has_to_decide(
@@ -152,22 +151,21 @@ class TestKept:
             session.add(letter)
         noon.advance(48 * HOUR)
         RetryMetrics(house.db).aggregate_hourly()
-        assert self.forget(house) == 0
+        assert self.delete(house) == 0
 
     def test_as_long_as_its_hour_is_not_counted_for_good(self, house: House, noon: ManualClock) -> None:
         write(house.db, [Try(NOON, entry_id=ended_entry(house.db, NOON))])
         noon.advance(48 * HOUR)
-        assert self.forget(house) == 0
+        assert self.delete(house) == 0
         RetryMetrics(house.db).aggregate_hourly()
-        assert self.forget(house) == 1
+        assert self.delete(house) == 1
 
-    def test_and_go_in_lots(self, house: House, noon: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(forget, "LOT", 3)
+    def test_and_go_in_batches(self, house: House, noon: ManualClock) -> None:
         entry_id = ended_entry(house.db, NOON)
         write(house.db, [Try(NOON, entry_id=entry_id, number=n) for n in range(1, 6)])
         noon.advance(48 * HOUR)
         RetryMetrics(house.db).aggregate_hourly()
-        assert [self.forget(house) for _ in range(3)] == [3, 2, 0]
+        assert [self.delete(house, limit=3) for _ in range(3)] == [3, 2, 0]
 
     @staticmethod
     def letter(entry_id: object, at: datetime) -> DeadLetter:
