@@ -82,6 +82,7 @@ class Effaced:
         self._datamap = datamap
         self._resolvers = resolvers
         self._breakers = breakers, tuple(breaker_listeners)
+        self._attempts = defaults.MAX_ATTEMPTS
         self._executor: Executor | None = None
         self.outbox = Outbox(self._sessions, keyring=self._keyring, audit_sink=sink)
 
@@ -172,7 +173,13 @@ class Effaced:
         policy: RetryPolicy | None = None,
         on_abandoned: AbandonedHook | None = None,
     ) -> SagaRunner:
-        """What carries the recorded calls out: `await runner.run_once()`, as often as you like."""
+        """What carries the recorded calls out: `await runner.run_once()`, as often as you like.
+
+        Breakers open before a resolver's attempts are used up, by the fewest of any runner made here.
+        """
+        if (attempts := policy.max_attempts if policy else max_attempts) < self._attempts:
+            self._attempts = attempts
+            self.breakers.refresh_policies()
         return SagaRunner(
             self.registry,
             self.outbox,
@@ -205,7 +212,7 @@ class Effaced:
 
     def _call_limits(self) -> dict[str, CallLimits]:
         with self._sessions() as session:
-            return call_limits(self.registry, RetryPolicy(), session)
+            return call_limits(self.registry, RetryPolicy(max_attempts=self._attempts), session)
 
     @cached_property
     def datamap(self) -> DataMap:

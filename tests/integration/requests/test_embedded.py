@@ -24,6 +24,7 @@ from effaced.core.errors import ConfigurationError, Refused, ResolverError
 from effaced.embed import Effaced, Taken
 from effaced.model import OutboxStatus, PolicyKind, RequestStatus
 from effaced.resolvers.registry import Registered, ResolverRegistry
+from effaced.retries.policy import RetryPolicy
 
 MAP = """
 version: 1
@@ -269,3 +270,17 @@ def test_a_runner_obeys_breakers_yaml_what_was_changed_at_run_time_and_listeners
         privacy.erase(session, "1")
     assert asyncio.run(privacy.runner().run_once()) == 1
     assert set(listener.admitted) == {"resolver:crm"}
+
+
+@pytest.mark.parametrize(
+    "few", [{"max_attempts": 3}, {"policy": RetryPolicy(max_attempts=3)}], ids=["attempts", "policy"]
+)
+def test_a_breaker_opens_before_the_attempts_of_any_runner_are_used_up(
+    db: Database, map_path: Path, few: dict[str, object]
+) -> None:
+    privacy = embedded(db.sessions, map_path)
+    privacy.runner()
+    assert privacy.breakers.policy("resolver:crm").fail_max == 5
+    privacy.runner(**few)
+    privacy.runner()
+    assert privacy.breakers.policy("resolver:crm").fail_max == 2
