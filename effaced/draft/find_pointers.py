@@ -193,7 +193,7 @@ def _says_whose(table: LiveTable, column: LiveColumn) -> bool:
         return True
     if column.family not in ("text", "number", "uuid") or (concept and concept.word in _ELSEWHERE):
         return False
-    if len(split_name(column.name)) > 1 or column.name.lower() == "uid" or (concept and concept.tells):
+    if len(split_name(column.name)) > 1 or column.name.lower() == "uid" or (concept and concept.personal):
         return True
     # A card number that is called just `card`; texts like barcodes must be found there to count.
     long = column.name.lower() not in words.POINTER_ENDINGS and len(column.name) > 3

@@ -40,7 +40,7 @@ def look_at(samples: Samples, table: LiveTable, column: LiveColumn, *, of_person
         concept = BY_WORD["ip"]
     if seen in _UNMISTAKABLE and (concept is None or concept.word != seen):
         label = BY_WORD[seen].label
-        if concept is None or not concept.tells or concept.word == "free_text":
+        if concept is None or not concept.personal or concept.word == "free_text":
             return Look(BY_WORD[seen], True, f"{label}: {sampled(values)} of its form")
     if concept is None and seen == "phone" and all(value.strip()[:1] == "+" for value in values):
         return Look(BY_WORD["phone"], True, f"{BY_WORD['phone'].label}: {sampled(values)} of its form")
@@ -54,7 +54,7 @@ def look_at(samples: Samples, table: LiveTable, column: LiveColumn, *, of_person
     if concept.word == "name":
         theirs = of_person or names_person(column.name)
         return Look(BY_WORD["full_name"] if theirs else concept, theirs, f"{concept.label}: {how}")
-    return Look(concept, concept.tells, f"{concept.label}: {how}")
+    return Look(concept, concept.personal, f"{concept.label}: {how}")
 
 
 def sampled(values: list[Any]) -> str:
@@ -64,7 +64,7 @@ def sampled(values: list[Any]) -> str:
 def _by_values(column: LiveColumn, values: list[Any]) -> Look:
     if column.family == "true or false":
         return Look(None, False, "yes or no")
-    if column.words:
+    if column.enum_values:
         return Look(None, False, "one of a few fixed words", "what the words are about is unknown")
     if column.family == "text" and documents(values):
         return Look(BY_WORD["free_text"], True, f"JSON in a text: {sampled(values)}")
@@ -136,15 +136,15 @@ def _label(path: Path, value: Any) -> str | None:
     family = "text" if isinstance(value, str) else "number" if isinstance(value, (int, float)) else None
     keys = [part for part in path if part]
     concept = concept_of(keys[-1], family)
-    if len(keys) > 1 and not (concept and concept.tells):
+    if len(keys) > 1 and not (concept and concept.personal):
         whole = concept_of("_".join(keys[-2:]), family)
-        concept = whole if whole and whole.tells else concept
+        concept = whole if whole and whole.personal else concept
     seen = shape([value])
     if seen in _UNMISTAKABLE:
         return BY_WORD[seen].label
     if concept is None or isinstance(value, bool):
         return None
-    return concept.label if concept.tells or concept.word == "name" else None
+    return concept.label if concept.personal or concept.word == "name" else None
 
 
 def _is_known(key: str) -> bool:

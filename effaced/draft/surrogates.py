@@ -33,7 +33,7 @@ def surrogate_for(table: LiveTable, column: LiveColumn, concept: Concept | None)
         case "json" | "binary" | "array":
             return "{anonymise: empty}"
         case _:
-            words = {each.lower(): each for each in column.words}
+            words = {each.lower(): each for each in column.enum_values}
             word = next((words[each] for each in _NEUTRAL if each in words), None)
             return f"{{anonymise: fixed, value: {json.dumps(word)}}}" if word else None
 

@@ -193,7 +193,7 @@ class Executor:
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer has its subject.")
-        retention = self.retention.named(request.subject_type)
+        retention = self.retention.for_people(request.subject_type)
         person = lock_and_read_person(
             session,
             self.keyring,

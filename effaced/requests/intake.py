@@ -104,7 +104,7 @@ def receive(
     """
     check_retry = partial(check_changes, under="retry")
     check_retry(asked.retry)
-    plan = plan.named(asked.subject_type)
+    plan = plan.for_people(asked.subject_type)
     corrections = checked_corrections(plan, asked.kind, asked.corrections)
     subject, keys, original = _find_person(session, keyring, plan, asked)
     request_id, now, actor, approvals = new_id(), clock.now(), asked.actor, asked.approvals_needed
@@ -158,7 +158,7 @@ def _find_person(
     """The person, their keyed hashes, and the open erasure that this one would be a duplicate of."""
     subject = find_subject(session, plan, asked.subject_id)
     gone = Subject(asked.subject_id, {}, {})
-    keys = keyring.fingerprints(plan.hashed((subject or gone).subject_id), purpose="subject")
+    keys = keyring.fingerprints(plan.hash_input((subject or gone).subject_id), purpose="subject")
     original = None
     if asked.kind is RequestKind.ERASURE:
         lock_person(session, [key.hmac for key in keys])

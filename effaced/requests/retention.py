@@ -95,23 +95,23 @@ def assess(
 ) -> Assessment:
     """The state now, by the map in force, for this kind of people. Changes nothing."""
     try:
-        plan = plans.named(people)
+        plan = plans.for_people(people)
     except Refused:
         return Assessment(RetentionState.UNREADABLE)
     if retention.table_name not in plan.data_map.tables:
         return Assessment(RetentionState.TABLE_GONE)
-    keep = plan.keeps.get(retention.table_name)
+    keep = plan.tables.get(retention.table_name)
     if keep is None:
         return Assessment(RetentionState.NOT_RETAINED)
     try:
         values = parameters_for_reading(session, plan.plan, subject_of(keyring, retention))
     except (NotFound, Unavailable):
         return Assessment(RetentionState.UNREADABLE)
-    kept = keep.kept(session.execute(keep.look, values).one())
-    ended = DueRows(*session.execute(keep.due, {**values, TODAY: plan.today}).one())
+    kept = keep.read_counts(session.execute(keep.count_kept, values).one())
+    ended = DueRows(*session.execute(keep.count_due, {**values, TODAY: plan.today}).one())
     if not ended.rows:
         return Assessment(RetentionState.WAITING if ended.waiting else RetentionState.KEPT, ended, kept)
-    again = plan.lives is not None and session.scalar(plan.lives, values)
+    again = plan.count_reused_key is not None and session.scalar(plan.count_reused_key, values)
     return Assessment(RetentionState.IN_USE if again else RetentionState.DUE, ended, kept)
 
 

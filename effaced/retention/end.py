@@ -100,7 +100,7 @@ def end_retentions(
     subject_id = subject_of(keyring, retentions[0])
     values = {**parameters_for_reading(session, plan.plan, subject_id), TODAY: plan.today}
     # Everybody else who erases this person waits here until the end.
-    keys = keyring.fingerprints(plan.plan.hashed(subject_id), purpose="subject")
+    keys = keyring.fingerprints(plan.plan.hash_input(subject_id), purpose="subject")
     lock_person(session, [key.hmac for key in keys])
     retentions = _lock_open(session, retentions)
     if not retentions:
@@ -124,15 +124,15 @@ def end_retentions(
 
 def _plan_of(plans: RetentionPlan, request: Request) -> RetentionPlan:
     try:
-        return plans.named(request.subject_type)
+        return plans.for_people(request.subject_type)
     except Refused:
         raise NotFound("The data map no longer declares this kind of people.") from None
 
 
 def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[Done, ...]:
     """Delete or change what has come due, and say what was done in each table where anything was."""
-    in_use = plan.lives is not None and batch.session.scalar(plan.lives, batch.values)
-    done = tuple(each for keep in plan.keeps.values() if (each := batch.carry_out(keep)).rows)
+    in_use = plan.count_reused_key is not None and batch.session.scalar(plan.count_reused_key, batch.values)
+    done = tuple(each for keep in plan.tables.values() if (each := batch.carry_out(keep)).rows)
     if done:
         require_schema(batch.session, plan.plan.fingerprint)
     if in_use and done:
@@ -153,10 +153,12 @@ def _ended(plan: RetentionPlan, done: Sequence[Done]) -> Iterator[tuple[str, Act
 def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
     """How many rows are still to go or to change. With very many this takes a while, so not in `end`."""
     request = session.get_one(Request, request_id)
-    plan = plans.named(request.subject_type)
+    plan = plans.for_people(request.subject_type)
     for mine in open_retentions_of(session, request_id)[:1]:
         values = {**parameters_for_reading(session, plan.plan, subject_of(keyring, mine)), TODAY: plan.today}
-        return sum(DueRows(*session.execute(keep.due, values).one()).rows for keep in plan.keeps.values())
+        return sum(
+            DueRows(*session.execute(keep.count_due, values).one()).rows for keep in plan.tables.values()
+        )
     return 0
 
 
@@ -218,7 +220,7 @@ class _Batch:
             deleted, changed = deleted + gone, changed + altered
             if self.left <= 0 or not keep.untils:
                 break
-            if not DueRows(*self.session.execute(keep.due, self.values).one()).rows:
+            if not DueRows(*self.session.execute(keep.count_due, self.values).one()).rows:
                 break
             if not gone + altered:
                 raise Conflict(f"The database kept rows that it should have changed: {keep.table}.")

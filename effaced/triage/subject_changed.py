@@ -40,7 +40,9 @@ def confirm_subject(
     request = _stopped(session, letter_id)
     note = write_note(session, keyring, reason, author=actor, request_id=request.id)
     sealed = unseal_subject(keyring, request)
-    subject = find_subject(session, plan.named(request.subject_type), sealed.subject_id) if sealed else None
+    subject = (
+        find_subject(session, plan.for_people(request.subject_type), sealed.subject_id) if sealed else None
+    )
     if subject is not None:
         confirm_row(session, keyring, request.id, subject, by=request.id)
     event = SubjectConfirmed(**noted(note))

@@ -81,13 +81,13 @@ def _try_out(
     with looking(settings) as session:
         plan = planned(session, settings, data_map)
         try:
-            plan = plan.named(people)
+            plan = plan.for_people(people)
         except Refused as error:
             raise click.BadParameter(error.problems[0].message, param_hint="--type") from None
         subject = find_subject(session, plan, subject_id)
         if subject is None:
             raise NotFound(f"--subject: table '{plan.data_map.subject}' has no such person.")
-        effects = list(zip(plan.told, dry_run(session, plan, subject_id), strict=True))
+        effects = list(zip(plan.reported_steps, dry_run(session, plan, subject_id), strict=True))
         kept = count_kept_rows(session, plan, subject_id)
         counted = [effect.rows for _, effect in effects]
         taken = sample(session, plan, subject_id, counted=counted) if with_samples else None

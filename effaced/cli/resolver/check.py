@@ -107,7 +107,7 @@ class _Checks:
         found = set()
         with self._db.read() as session:
             for kind in plan.data_map.people:
-                subject = find_subject(session, plan.named(kind.name), person)
+                subject = find_subject(session, plan.for_people(kind.name), person)
                 if subject and (value := subject.refs.get(registered.ref)):
                     found.add(value)
         if len(found) != 1:

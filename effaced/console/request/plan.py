@@ -99,7 +99,7 @@ def _plan(session: Session, request: Request, *, with_samples: bool) -> Plan:
     subject_id = open_subject(here.keyring, request)
     if subject_id is None:
         return Plan(problem="The request no longer knows whom it is about.")
-    erasure = here.plan_on(session).named(request.subject_type)
+    erasure = here.plan_on(session).for_people(request.subject_type)
     subject = find_subject(session, erasure, subject_id)
     known, strangers = knowing(here.registry, subject.refs if subject else {})
     plan = Plan(here.datamap.hash, calls=_names(known), unknown_to=_names(strangers))

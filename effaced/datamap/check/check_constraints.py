@@ -105,7 +105,7 @@ def _cases(schema: LiveSchema, data_map: DataMap) -> Iterator[_Case | Finding]:
                 name, rule = next(iter(rules.items()))
                 yield (
                     rule.line,
-                    f"{live.name}.{name}: whether {rule.how} satisfies the CHECK {_name(check)} depends on"
+                    f"{live.name}.{name}: whether {rule.word} satisfies the CHECK {_name(check)} depends on"
                     f" what else the row holds; the database decides at that moment{written.said}",
                 )
 
@@ -131,9 +131,9 @@ def _ended(schema: LiveSchema, data_map: DataMap) -> Iterator[_Written]:
 
 def _refused(case: _Case) -> Finding:
     name, rule = next(iter(case.rules.items()))
-    others = [f"{other} ({each.how})" for other, each in case.rules.items() if other != name]
+    others = [f"{other} ({each.word})" for other, each in case.rules.items() if other != name]
     together = f" together with {', '.join(others)}" if others else ""
-    what = f"{case.table.name}.{name}: {rule.how}{together} does not satisfy the CHECK {_name(case.check)}"
+    what = f"{case.table.name}.{name}: {rule.word}{together} does not satisfy the CHECK {_name(case.check)}"
     return rule.line, what + case.said
 
 
@@ -224,7 +224,7 @@ def _domains(connection: Connection, schema: LiveSchema, data_map: DataMap) -> I
                 broken = getattr(getattr(error.orig if error else None, "diag", None), "constraint_name", "")
                 yield (
                     rule.line,
-                    f"{live.name}.{name}: {rule.how} does not satisfy the CHECK {broken} of the domain"
+                    f"{live.name}.{name}: {rule.word} does not satisfy the CHECK {broken} of the domain"
                     f" {column.domain.name}{written.said}",
                 )
 

@@ -39,7 +39,7 @@ def column_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[tuple[int
                 yield rule.line, f"{name}.{column}: {_FILLED}"
     for live, written in written_columns(schema, data_map):
         for column, rule in written.items():
-            for each in rule.inner:
+            for each in rule.leaf_rules:
                 for message in _unknown_names(schema, data_map, each):
                     yield each.line, f"{live.name}.{column}: {message}"
         yield from writing_problems(live, written, schema.dialect)
@@ -124,11 +124,11 @@ def _surrogate_misfits(column: LiveColumn, rule: ColumnRule, dialect: str) -> It
         case Surrogate.FIXED:
             yield from _fixed_misfits(column, rule.value or "", dialect)
         case Surrogate.RANDOM_UNIQUE | Surrogate.RANDOM_EMAIL:
-            yield from _needs_text(column, rule.how, RANDOM_TEXTS[rule.written].shortest)
+            yield from _needs_text(column, rule.word, RANDOM_TEXTS[rule.written].shortest)
         case Surrogate.KEYED_HASH:
-            yield from _needs_text(column, rule.how, HASH_LENGTH)
+            yield from _needs_text(column, rule.word, HASH_LENGTH)
         case Surrogate.RANDOM_UUID if column.family != "uuid":
-            yield from _needs_text(column, rule.how, _UUID_DIGITS)
+            yield from _needs_text(column, rule.word, _UUID_DIGITS)
         case Surrogate.RANDOM_NUMBER if number_range(column.type) is None:
             yield f"random_number needs a column of whole or decimal numbers; this one is {_kind(column)}"
         case Surrogate.TRUNCATED_DATE if column.family not in _DATES:
@@ -147,9 +147,9 @@ def _needs_text(column: LiveColumn, how: str, length: int) -> Iterator[str]:
 
 
 def _fixed_text_misfits(column: LiveColumn, text: str) -> Iterator[str]:
-    if column.words:
-        if text not in column.words:
-            yield f"fixed_text must be one of the column's own words: {one_of(column.words)}"
+    if column.enum_values:
+        if text not in column.enum_values:
+            yield f"fixed_text must be one of the column's own words: {one_of(column.enum_values)}"
     elif column.family != "text":
         yield f"fixed_text needs a text column; this one is {_kind(column)}"
     elif column.length is not None and len(text) > column.length:
@@ -157,7 +157,7 @@ def _fixed_text_misfits(column: LiveColumn, text: str) -> Iterator[str]:
 
 
 def _fixed_misfits(column: LiveColumn, value: str, dialect: str) -> Iterator[str]:
-    if column.family not in CORRECTABLE and not column.words:
+    if column.family not in CORRECTABLE and not column.enum_values:
         yield f"fixed needs a column of {one_of(CORRECTABLE)}; this one is {_kind(column)}"
         return
     try:
@@ -194,7 +194,7 @@ def _collisions(live: LiveTable, changed: Mapping[str, ColumnRule]) -> Iterator[
             advice = f"; use {instead}" if instead is not rule.written else ""
             yield (
                 rule.line,
-                f"{live.name}.{column}: the column is UNIQUE{together}, and {rule.how} can repeat{advice}",
+                f"{live.name}.{column}: the column is UNIQUE{together}, and {rule.word} can repeat{advice}",
             )
 
 
@@ -202,7 +202,7 @@ def _differs(column: LiveColumn, rule: ColumnRule) -> bool:
     if rule.written is Surrogate.RANDOM_NUMBER:
         low, high = number_range(column.type) or (0, 0)
         return high - low >= _ENOUGH
-    return not rule.repeats
+    return not rule.can_repeat
 
 
 def _kind(column: LiveColumn) -> str:

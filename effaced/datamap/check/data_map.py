@@ -49,7 +49,7 @@ def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
 
 @gc_paused()
 def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Checked:
-    views = [data_map.seen_by(each.name) for each in data_map.people]
+    views = [data_map.for_people(each.name) for each in data_map.people]
     found = {
         *_undeclared(schema, data_map),
         *_missing(schema, data_map),

@@ -69,6 +69,6 @@ class _Nesting:
         ahead = [self.depth(link.to, but_through)]
         if link.back:
             names = {name for name, _, _ in pointers(self.schema, self.data_map, table)}
-            owned = [name for name in names if name in self.data_map.own]
+            owned = [name for name in names if name in self.data_map.own_tables]
             ahead += [self.depth(name, but_through | {table}) for name in owned]
         return max(ahead)

@@ -32,7 +32,7 @@ def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
 
 
 def inheritance_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    for name, children in schema.heirs.items():
+    for name, children in schema.inheriting.items():
         if name in data_map.tables:
             yield (
                 data_map.tables[name].line,
@@ -49,7 +49,7 @@ def reach_problems(data_map: DataMap, views: Iterable[DataMap]) -> Iterator[Find
         line = next(link.line for link in data_map.tables[cycle[0]].links if link.to == cycle[1])
         yield line, f"{cycle[0]}.link: the links run in a circle: {' -> '.join(cycle)}"
     subjects = {each.table for each in data_map.people}
-    known = circular.union(subjects, *(view.own for view in views))
+    known = circular.union(subjects, *(view.own_tables for view in views))
     for name, table in data_map.tables.items():
         if table.owned and name not in known:
             yield table.line, f"{name}: no link leads from it to {' or '.join(sorted(subjects))}"
@@ -185,10 +185,10 @@ def _merging(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Findin
         sides += [(data_map.tables[link.to], column) for column in link.targets]
     for side, column in sides:
         rule = side.columns.get(column)
-        if side.stays and rule and rule.repeats:
+        if side.stays and rule and rule.can_repeat:
             yield (
                 rule.line,
-                f"{side.name}.{column}: {table.name} is linked by this column, and {rule.how} would make"
+                f"{side.name}.{column}: {table.name} is linked by this column, and {rule.word} would make"
                 " different people look like one; use random_unique or null",
             )
 
@@ -214,7 +214,7 @@ def _stops_mentioning(data_map: DataMap, table: TableRule, mention: Mention) -> 
     """Whether the person's own rows do not mention them any more after the erasure, or do so harmlessly."""
     link, other = mention.link, data_map.tables[mention.link.to]
     pointer_changes = any(column in table.changed for column in link.columns)
-    condition_fails = any(table.nulls(column) and None not in values for column, values in link.where)
+    condition_fails = any(table.clears(column) and None not in values for column, values in link.where)
     rules_agree = all(table.columns.get(column) == rule for column, rule in mention.columns.items())
     target_goes = not is_direct(data_map, link) and any(other.loses(column) for column in link.targets)
     return pointer_changes or condition_fails or rules_agree or target_goes

@@ -25,7 +25,7 @@ def find_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) ->
         *_slow_links(schema, data_map),
         *_ended(data_map),
         *copy_notes(connection, schema, data_map),
-        *(note for each in data_map.people for note in check_notes(schema, data_map.seen_by(each.name))),
+        *(note for each in data_map.people for note in check_notes(schema, data_map.for_people(each.name))),
     }
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]
 

@@ -33,4 +33,6 @@ def table_sounds_like(name: str) -> str | None:
 
 @cache
 def _phrases() -> tuple[tuple[tuple[str, ...], str], ...]:
-    return tuple((split_name(phrase), concept.one) for concept in CONCEPTS for phrase in concept.sure)
+    return tuple(
+        (split_name(phrase), concept.with_article) for concept in CONCEPTS for phrase in concept.sure_phrases
+    )

@@ -20,15 +20,15 @@ def pointer_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]
         for written in _written(child) if child else ():
             yield from _written_pointers(written, key)
         yield from _foreign_key(data_map, key)
-    for key in schema.outside:
+    for key in schema.keys_from_outside:
         yield from _from_outside(data_map, key)
 
 
 def order_problems(schema: LiveSchema, data_map: DataMap, order: Order) -> Iterator[Finding]:
-    if order.circle:
+    if order.cycle:
         yield (
-            data_map.tables[order.circle[0]].line,
-            f"{order.circle[0]}: rows that go point at each other in a circle: {', '.join(order.circle)};"
+            data_map.tables[order.cycle[0]].line,
+            f"{order.cycle[0]}: rows that go point at each other in a circle: {', '.join(order.cycle)};"
             " let one of the pointers be NULL, or keep one of the tables (anonymise)",
         )
     for name in order.captured:
@@ -93,7 +93,7 @@ class _Conflict:
         if name in self.data_map.not_personal:
             line = self.data_map.not_personal[name]
             yield line, f"{self._problem}, so it is not without personal data; give it a link"
-        elif whole and name in self.data_map.of_others:
+        elif whole and name in self.data_map.tables_of_others:
             yield whole.tables[name].line, f"{self._problem}{_mention(self.key)}"
 
     def within_table(self) -> Iterator[Finding]:
@@ -113,7 +113,7 @@ class _Conflict:
         if not linked and not self._is_released:
             yield child.line, f"{self._problem}{_not_covered(self.data_map, self.key)}"
             return
-        keeps = child.owned and child.stays and not any(child.nulls(column) for column in self.key.columns)
+        keeps = child.owned and child.stays and not any(child.clears(column) for column in self.key.columns)
         if keeps and (self.parent.stays or not linked):
             yield child.line, f"{self._problem}, but {self.key.table}.{self.key.columns[0]} is kept"
 
@@ -137,7 +137,7 @@ def _from_outside(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
 def _not_covered(data_map: DataMap, key: ForeignKey) -> str:
     pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
     link = f"add the link {{to: {key.to}, on: {{{pairs}}}}}"
-    if key.table in data_map.ways_from(key.to):  # a link would run in a circle
+    if key.table in data_map.tables_between(key.to):  # a link would run in a circle
         return f", from rows that are not the person's, too{_mention(key)}"
     return f", from rows that no link reaches; {link}, or, if they are not the person's{_mention(key)}"
 
@@ -156,5 +156,5 @@ def _written_pointers(written: dict[str, ColumnRule], key: ForeignKey) -> Iterat
         if rule and rule.changes and rule.written is not Surrogate.NULL:
             yield (
                 rule.line,
-                f"{key.table}.{column}: the foreign key {key} allows no {rule.how} here; use null",
+                f"{key.table}.{column}: the foreign key {key} allows no {rule.word} here; use null",
             )

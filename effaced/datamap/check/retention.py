@@ -123,7 +123,7 @@ def retention_order_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[
         return
     after = map_after_retention(data_map)
     order = find_order(schema, after)
-    for name in (*order.circle, *order.captured):
+    for name in (*order.cycle, *order.captured):
         table = data_map.tables[name]
         if ending_columns(table) and not after.tables[name].stays:
             yield (

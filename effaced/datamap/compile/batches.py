@@ -39,7 +39,7 @@ _LIMIT = "effaced_limit"
 
 def early_steps(steps: Iterable[Step], needed_later: Collection[str]) -> tuple[Step, ...]:
     """Those before the first that takes away what others are found by."""
-    head = takewhile(lambda step: step.told and step.name not in needed_later, steps)
+    head = takewhile(lambda step: step.reported and step.name not in needed_later, steps)
     return tuple(step for step in head if step.action is not Action.RETAINED)
 
 

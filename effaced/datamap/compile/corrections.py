@@ -97,9 +97,9 @@ def convert_value(column: LiveColumn, value: CorrectionValue, dialect: str) -> A
         if not column.nullable:
             raise UnsuitableValue("must not be null")
         return None
-    if column.words:
-        if value not in column.words:
-            raise UnsuitableValue(f"must be one of {', '.join(column.words)}")
+    if column.enum_values:
+        if value not in column.enum_values:
+            raise UnsuitableValue(f"must be one of {', '.join(column.enum_values)}")
         return value
     match column.family:
         case "number":

@@ -20,47 +20,47 @@ from effaced.datamap.schema.tables import ForeignKey, LiveSchema
 
 
 class Statement(NamedTuple):
-    """One statement: a table's own, one of its mentions, or letting go of pointers that run in a circle."""
+    """One statement: a table's own, one of its mentions, or letting go of pointers that run in a cycle."""
 
     table: str
     mention: int = -1
-    let_go: tuple[str, ...] = ()
+    detaches: tuple[str, ...] = ()
 
     @property
     def is_main(self) -> bool:
-        return self.mention < 0 and not self.let_go
+        return self.mention < 0 and not self.detaches
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The statements in turn; or, if there is no order, the tables whose pointers run in a circle."""
+    """The statements in turn; or, if there is no order, the tables whose pointers run in a cycle."""
 
-    units: tuple[Statement, ...]
+    statements: tuple[Statement, ...]
     captured: frozenset[str] = frozenset()
-    circle: tuple[str, ...] = ()
+    cycle: tuple[str, ...] = ()
     needed_later: frozenset[str] = frozenset()
     """The captured tables, and those through which their rows are found."""
-    by_captured: frozenset[Statement] = frozenset()
+    evaluated_late: frozenset[Statement] = frozenset()
     """The statements that find rows by captured ones, when their turn has come."""
 
 
 def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
-    """For a map whose links lead somewhere and run in no circle."""
-    search = _Search(schema, data_map, letting_go=self_references_to_clear(schema, data_map))
+    """For a map whose links lead somewhere and run in no cycle."""
+    search = _Search(schema, data_map, detaching=self_references_to_clear(schema, data_map))
     hopeless: set[str] = set()
-    while not hopeless and (stuck := search.attempt()):
-        ahead = [{unit.table for unit in stuck}]
-        # Circle by circle: to look at everything again for each of them takes long where there are many.
+    while not hopeless and (stuck := search.sort()):
+        ahead = [{statement.table for statement in stuck}]
+        # Circle by cycle: to look at everything again for each of them takes long where there are many.
         while ahead:
             edges = search.edges(ahead.pop())
-            for circle in edges.circles():
-                tables = {unit.table for unit in circle}
-                if search.capture(edges, circle) or search.let_go(edges, circle):
+            for cycle in edges.cycles():
+                tables = {statement.table for statement in cycle}
+                if search.capture(edges, cycle) or search.detach_pointer(edges, cycle):
                     ahead.append(tables)
                 else:
                     hopeless |= tables
     if hopeless:
-        return Order((), circle=tuple(sorted(hopeless)))
+        return Order((), cycle=tuple(sorted(hopeless)))
     return search.order()
 
 
@@ -110,7 +110,7 @@ def releasing_mentions(rule: TableRule | None, key: ForeignKey) -> Iterator[int]
             link.to == key.to
             and not link.where
             and set(link.on) <= set(key.on)
-            and mention.nulls(key.columns)
+            and mention.clears(key.columns)
         ):
             yield number
 
@@ -128,9 +128,9 @@ class _Edges:
 
     @property
     def both(self) -> _Waiting:
-        return {unit: hard | self.soft[unit] for unit, hard in self.hard.items()}
+        return {statement: hard | self.soft[statement] for statement, hard in self.hard.items()}
 
-    def circles(self) -> list[set[Statement]]:
+    def cycles(self) -> list[set[Statement]]:
         """Statements that all wait for each other, the first by name first."""
         return sorted((set(each) for each in strongly_connected(self.both)), key=min)
 
@@ -140,42 +140,44 @@ class _Search:
     schema: LiveSchema
     data_map: DataMap
     captured: set[str] = field(default_factory=set)
-    letting_go: dict[str, set[str]] = field(default_factory=dict)
+    detaching: dict[str, set[str]] = field(default_factory=dict)
     depths: dict[str, int] = field(default_factory=dict)
-    told_by: dict[str, set[str]] = field(default_factory=dict)
+    known_columns: dict[str, set[str]] = field(default_factory=dict)
     done: list[Statement] = field(default_factory=list)
 
-    def attempt(self) -> list[Statement]:
+    def sort(self) -> list[Statement]:
         """Put the statements in order; what is left over if that can't be done."""
         ways = self.edges(self.data_map.tables).both
         waits = Counter(later for others in ways.values() for later in others)
         self.done = []
-        free = [(self._preference(unit), unit) for unit in ways if not waits[unit]]
+        free = [(self._preference(statement), statement) for statement in ways if not waits[statement]]
         heapify(free)
         while free:
-            _, unit = heappop(free)
-            self.done.append(unit)
-            for later in ways[unit]:
+            _, statement = heappop(free)
+            self.done.append(statement)
+            for later in ways[statement]:
                 waits[later] -= 1
                 if not waits[later]:
                     heappush(free, (self._preference(later), later))
-        return [unit for unit in ways if waits[unit]]
+        return [statement for statement in ways if waits[statement]]
 
     def edges(self, tables: Collection[str]) -> _Edges:
         """Between the statements of these tables."""
-        of_table = {name: list(self._units(name)) for name in sorted(tables)}
-        hard: _Waiting = {unit: set() for units in of_table.values() for unit in units}
+        of_table = {name: list(self._statements(name)) for name in sorted(tables)}
+        hard: _Waiting = {statement: set() for statements in of_table.values() for statement in statements}
         for name in of_table:
             for key in self.schema.keys_of(name):
                 if key.to in of_table:
-                    for unit in self._before_pointers_go(key):
-                        hard[unit].add(Statement(key.to))
+                    for statement in self._before_pointers_go(key):
+                        hard[statement].add(Statement(key.to))
         soft = {
             reader: {
-                unit
-                for table, columns in self._reads(reader).items()
-                for unit in of_table.get(table, ())
-                if unit != reader and self._disturbs(unit, columns) and not self._is_of_others(unit, reader)
+                statement
+                for table, columns in self._columns_read(reader).items()
+                for statement in of_table.get(table, ())
+                if statement != reader
+                and self._overwrites(statement, columns)
+                and not self._is_of_others(statement, reader)
             }
             for reader in hard
         }
@@ -185,68 +187,68 @@ class _Search:
         captured, self.captured = self.captured, set()
         found: dict[str, set[str]] = {}
         for name in captured:
-            self._read(name, found, set())
+            self._add_reads(name, found, set())
         by_captured = [
-            unit
-            for unit in (self.done if captured else ())
-            if not captured.isdisjoint((*self._evaluated(unit), *self._reads(unit)))
+            statement
+            for statement in (self.done if captured else ())
+            if not captured.isdisjoint((*self._tables_evaluated(statement), *self._columns_read(statement)))
         ]
         return Order(
             tuple(self.done),
             frozenset(captured),
             needed_later=frozenset(captured | set(found)),
-            by_captured=frozenset(by_captured),
+            evaluated_late=frozenset(by_captured),
         )
 
-    def capture(self, edges: _Edges, circle: set[Statement]) -> bool:
+    def capture(self, edges: _Edges, cycle: set[Statement]) -> bool:
         """Look up beforehand the rows of a table whose statement would come too late to find them."""
         late = {
             each
-            for earlier in circle
-            for later in edges.soft[earlier] & circle
-            for each in self._helpful(earlier, later)
+            for earlier in cycle
+            for later in edges.soft[earlier] & cycle
+            for each in self._capture_candidates(earlier, later)
             if each[1] not in self.captured
         }
         if late:
             self.captured.add(min(late)[1])
         return bool(late)
 
-    def _helpful(self, reader: Statement, later: Statement) -> Iterator[tuple[bool, str]]:
+    def _capture_candidates(self, reader: Statement, later: Statement) -> Iterator[tuple[bool, str]]:
         """Whose rows to look up so that one statement need not wait for another; the better choice first.
 
         Where rows are found by the primary key of others, knowing those is enough, and they are fewer.
         """
         parent = self.schema.tables[later.table].primary
-        for name in self._evaluated(reader):
+        for name in self._tables_evaluated(reader):
             for link in self.data_map.tables[name].links:
                 if link.to == later.table and not link.back and link.targets == parent:
                     yield False, later.table
             yield True, name
 
-    def let_go(self, edges: _Edges, circle: set[Statement]) -> bool:
-        """Empty a pointer first, where rows that all go point at each other in a circle."""
-        names = sorted({unit.table for unit in circle})
+    def detach_pointer(self, edges: _Edges, cycle: set[Statement]) -> bool:
+        """Empty a pointer first, where rows that all go point at each other in a cycle."""
+        names = sorted({statement.table for statement in cycle})
         for key in sorted((key for name in names for key in self.schema.keys_of(name)), key=str):
             child, parent = Statement(key.table), Statement(key.to)
-            goes = child in circle and not self.data_map.tables[key.table].stays
-            if not goes or parent not in edges.hard[child] & circle:
+            goes = child in cycle and not self.data_map.tables[key.table].stays
+            if not goes or parent not in edges.hard[child] & cycle:
                 continue
             columns = self.schema.tables[key.table].columns
             column = next((name for name in key.columns if columns[name].nullable), None)
             # One that is let go of already is no help: another pointer of the same rows holds on.
-            if column and column not in self.letting_go.setdefault(key.table, set()):
-                self.letting_go[key.table].add(column)
+            if column and column not in self.detaching.setdefault(key.table, set()):
+                self.detaching[key.table].add(column)
                 return True
         return False
 
-    def _units(self, name: str) -> Iterator[Statement]:
+    def _statements(self, name: str) -> Iterator[Statement]:
         rule = self.data_map.tables[name]
         if rule.owned:
             yield Statement(name)
         for number in range(len(rule.mentions)):
             yield Statement(name, number)
-        if columns := self.letting_go.get(name):
-            yield Statement(name, let_go=tuple(sorted(columns)))
+        if columns := self.detaching.get(name):
+            yield Statement(name, detaches=tuple(sorted(columns)))
 
     def _before_pointers_go(self, key: ForeignKey) -> Iterator[Statement]:
         """Those that let go of rows, which then can go themselves."""
@@ -255,69 +257,69 @@ class _Search:
             return
         for number in releasing_mentions(child, key):
             yield Statement(key.table, number)
-        let_go = self.letting_go.get(key.table, set())
-        if let_go & set(key.columns):
-            yield Statement(key.table, let_go=tuple(sorted(let_go)))
+        detached = self.detaching.get(key.table, set())
+        if detached & set(key.columns):
+            yield Statement(key.table, detaches=tuple(sorted(detached)))
         elif child is parent or not child.owned:
             return
-        elif not child.stays or any(child.nulls(column) for column in key.columns):
+        elif not child.stays or any(child.clears(column) for column in key.columns):
             yield Statement(key.table)
 
-    def _disturbs(self, unit: Statement, columns: set[str]) -> bool:
+    def _overwrites(self, statement: Statement, columns: set[str]) -> bool:
         """Whether a statement takes away what another one reads in these columns."""
-        rule = self.data_map.tables[unit.table]
-        if unit.is_main:
+        rule = self.data_map.tables[statement.table]
+        if statement.is_main:
             return not rule.stays or not columns.isdisjoint(rule.changed)
-        return not columns.isdisjoint(unit.let_go or rule.mentions[unit.mention].columns)
+        return not columns.isdisjoint(statement.detaches or rule.mentions[statement.mention].columns)
 
-    def _is_of_others(self, unit: Statement, reader: Statement) -> bool:
+    def _is_of_others(self, statement: Statement, reader: Statement) -> bool:
         """Whether it empties pointers in the very rows that the other statement leaves out."""
-        if not reader.is_main or unit.mention < 0 or unit.table != reader.table:
+        if not reader.is_main or statement.mention < 0 or statement.table != reader.table:
             return False
-        rule = self.data_map.tables[unit.table]
+        rule = self.data_map.tables[statement.table]
         conditions = {column for link in rule.links for column, _ in link.where}
-        return not conditions & set(rule.mentions[unit.mention].columns)
+        return not conditions & set(rule.mentions[statement.mention].columns)
 
-    def _evaluated(self, unit: Statement) -> list[str]:
+    def _tables_evaluated(self, statement: Statement) -> list[str]:
         """The tables whose person's rows the statement has to tell from others."""
-        rule = self.data_map.tables[unit.table]
-        names = [rule.mentions[unit.mention].link.to] if unit.mention >= 0 else []
-        return [*names, unit.table] if rule.owned else names
+        rule = self.data_map.tables[statement.table]
+        names = [rule.mentions[statement.mention].link.to] if statement.mention >= 0 else []
+        return [*names, statement.table] if rule.owned else names
 
-    def _reads(self, unit: Statement) -> dict[str, set[str]]:
+    def _columns_read(self, statement: Statement) -> dict[str, set[str]]:
         """Which columns of which other tables tell the statement its rows."""
         found: dict[str, set[str]] = {}
-        rule = self.data_map.tables[unit.table]
-        if unit.mention >= 0:
-            self._read_link(rule.mentions[unit.mention].link, found, set())
+        rule = self.data_map.tables[statement.table]
+        if statement.mention >= 0:
+            self._add_link_reads(rule.mentions[statement.mention].link, found, set())
         if rule.owned:
-            self._read(unit.table, found, set())
+            self._add_reads(statement.table, found, set())
             # Its own cells it reads as it writes, unless something has been written to them before. A mention
             # tells by them whose rows are not the person's.
-            if not unit.let_go and unit.table not in self.captured:
-                found.setdefault(unit.table, set()).update(self._own_columns(unit.table))
+            if not statement.detaches and statement.table not in self.captured:
+                found.setdefault(statement.table, set()).update(self._own_columns(statement.table))
         return found
 
     def _own_columns(self, table: str) -> set[str]:
-        if table not in self.told_by:
-            self.told_by[table] = own_columns(self.data_map, table)
-        return self.told_by[table]
+        if table not in self.known_columns:
+            self.known_columns[table] = own_columns(self.data_map, table)
+        return self.known_columns[table]
 
-    def _read(self, table: str, found: dict[str, set[str]], seen: set[str]) -> None:
+    def _add_reads(self, table: str, found: dict[str, set[str]], seen: set[str]) -> None:
         if table in self.captured or table in seen:
             return
         seen.add(table)
         for link in self.data_map.tables[table].links:
             if link.to != table:
-                self._read_link(link, found, seen)
+                self._add_link_reads(link, found, seen)
             if link.back:
                 for name, pairs, _ in pointers(self.schema, self.data_map, table):
                     if name in self.data_map.tables and self.data_map.tables[name].owned and name != table:
                         found.setdefault(name, set()).update(pointer for pointer, _ in pairs)
                         found[name] |= self._own_columns(name)
-                        self._read(name, found, seen)
+                        self._add_reads(name, found, seen)
 
-    def _read_link(self, link: Link, found: dict[str, set[str]], seen: set[str]) -> None:
+    def _add_link_reads(self, link: Link, found: dict[str, set[str]], seen: set[str]) -> None:
         if is_direct(self.data_map, link):
             return
         if link.to in self.captured:
@@ -325,11 +327,11 @@ class _Search:
                 found.setdefault(link.to, set()).update(link.targets, self.schema.tables[link.to].primary)
             return
         found.setdefault(link.to, set()).update(link.targets, self._own_columns(link.to))
-        self._read(link.to, found, seen)
+        self._add_reads(link.to, found, seen)
 
-    def _preference(self, unit: Statement) -> tuple[int, int]:
+    def _preference(self, statement: Statement) -> tuple[int, int]:
         """Far tables first and the subject's last, so that the order reads like the map."""
-        return (-self._depth(unit.table, ()), int(unit.is_main))
+        return (-self._depth(statement.table, ()), int(statement.is_main))
 
     def _depth(self, table: str, trail: tuple[str, ...]) -> int:
         if table not in self.depths:

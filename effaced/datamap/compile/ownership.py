@@ -44,16 +44,16 @@ class Ownership:
     data_map: DataMap
     key: KeyColumns
     captured: frozenset[str] = frozenset()
-    made: dict[Any, Select[*tuple[Any, ...]]] = field(default_factory=dict, compare=False, repr=False)
+    subqueries: dict[Any, Select[*tuple[Any, ...]]] = field(default_factory=dict, compare=False, repr=False)
     """What `_theirs` has made: in a deep tree, all below a table ask for the same."""
-    asked: dict[str, ColumnElement[bool]] = field(default_factory=dict, compare=False, repr=False)
+    conditions: dict[str, ColumnElement[bool]] = field(default_factory=dict, compare=False, repr=False)
     """What `rows` has."""
 
     def rows(self, table: str) -> ColumnElement[bool]:
         """Which rows of the table are the person's."""
-        if table not in self.asked:
-            self.asked[table] = self._rows(self.schema.table(table), table)
-        return self.asked[table]
+        if table not in self.conditions:
+            self.conditions[table] = self._rows(self.schema.table(table), table)
+        return self.conditions[table]
 
     def linked(self, table: str, link: Link) -> ColumnElement[bool]:
         """Which rows of the table have this link to the person, whatever others they have."""
@@ -64,7 +64,7 @@ class Ownership:
         pairs = (_equal(rows.c[own], at.c[other], link.as_text) for own, other in link.on)
         return and_(*self._where(rows, table, link), *pairs)
 
-    def keys(self, table: str) -> Select[*tuple[object, ...]]:
+    def primary_keys(self, table: str) -> Select[*tuple[object, ...]]:
         """The primary keys of the person's rows."""
         rows = self.schema.table(table)
         cells: list[ColumnElement[Any]] = [rows.c[name] for name in self.schema.tables[table].primary]
@@ -123,7 +123,7 @@ class Ownership:
         plain = [self._linked(rows, table, link, but_through) for link in links if not link.back]
         back = [self._linked(rows, table, link, but_through) for link in links if link.back]
         if back:
-            plain.append(and_(or_(*back), *self._alone(rows, table, but_through)))
+            plain.append(and_(or_(*back), *self._pointed_at_by_nobody_else(rows, table, but_through)))
         # One alone needs no list around it: a map of many tables has many of these.
         return or_(*plain) if len(plain) > 1 else plain[0] if plain else false()
 
@@ -138,17 +138,17 @@ class Ownership:
             return and_(*condition, *pairs)
         own = [_as_text(rows.c[name]) if link.as_text else rows.c[name] for name in link.columns]
         # IN, not EXISTS: SQLite can use an index of this table only for IN.
-        found = _in(own, self._theirs(link, but_through))
+        found = _in(own, self._linked_values(link, but_through))
         return and_(*condition, found) if condition else found
 
-    def _theirs(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
+    def _linked_values(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
         """The values in the person's rows at the other end."""
         asked = (link.to, link.targets, link.as_text, but_through)
-        if asked not in self.made:
-            self.made[asked] = self._make_theirs(link, but_through)
-        return self.made[asked]
+        if asked not in self.subqueries:
+            self.subqueries[asked] = self._make_linked_values(link, but_through)
+        return self.subqueries[asked]
 
-    def _make_theirs(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
+    def _make_linked_values(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
         if link.to in self.captured and link.targets == self.schema.tables[link.to].primary:
             known = self._captured(link.to)
             return select(*map(_as_text, known.subquery().c)) if link.as_text else known
@@ -156,7 +156,7 @@ class Ownership:
         cells = [_as_text(others.c[name]) if link.as_text else others.c[name] for name in link.targets]
         return select(*cells).where(self._rows(others, link.to, but_through))
 
-    def _alone(
+    def _pointed_at_by_nobody_else(
         self, rows: FromClause, table: str, but_through: frozenset[str]
     ) -> Iterable[ColumnElement[bool]]:
         """Nobody else's row points at this one."""

@@ -54,7 +54,7 @@ def grant_statements(
 
 def locked_by_anybody(data_map: DataMap) -> set[str]:
     """The tables whose rows are locked for one of the map's kinds of people."""
-    return {name for each in data_map.people for name in locked_tables(data_map.seen_by(each.name))}
+    return {name for each in data_map.people for name in locked_tables(data_map.for_people(each.name))}
 
 
 def _any_column(schema: LiveSchema, name: str) -> set[str]:

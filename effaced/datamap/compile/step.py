@@ -22,8 +22,8 @@ class Step:
     name: str
     action: Action
     retained: tuple[Retained, ...]
-    affected: Select[int]
-    left: Select[int]
+    count_affected: Select[int]
+    count_remaining: Select[int]
     change: Delete | Update | None
     owned: ColumnElement[bool]
     """Which rows it is about, before anything is changed."""
@@ -32,12 +32,12 @@ class Step:
     written: Mapping[ColumnClause[Any], ColumnElement[Any]] = field(default_factory=dict)
     scrubbed: Mapping[str, Select[int]] = field(default_factory=dict)
     """Per scrubbed column, in how many rows something is found, before anything is changed."""
-    told: bool = True
+    reported: bool = True
 
     @property
     def statement(self) -> Delete | Update | Select[int]:
         """What is run: the change, or, where nothing changes, the count of the rows it is about."""
-        return self.affected if self.change is None else self.change
+        return self.count_affected if self.change is None else self.change
 
     @property
     def label(self) -> str:

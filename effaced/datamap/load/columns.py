@@ -29,7 +29,7 @@ def read_columns(reader: Reader, node: Node, table: str) -> dict[str, ColumnRule
         # A column that is told wrongly counts as told: one mistake, one problem.
         columns[name] = rule or ColumnRule(Strategy.DELETE, line=line_of(key))
     if isinstance(node, MappingNode) and not node.value:
-        reader.say(node, f"{table}.columns must name every column of the table")
+        reader.report(node, f"{table}.columns must name every column of the table")
     return columns
 
 
@@ -39,21 +39,21 @@ def _column(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | No
         if word in _ALONE:
             return ColumnRule(Strategy(word), line=line)
         if word is not None:
-            reader.say(node, f"{what}: {word} needs {_EXAMPLES[Strategy(word)]}")
+            reader.report(node, f"{what}: {word} needs {_EXAMPLES[Strategy(word)]}")
         return None
     fields = reader.fields(node, what, _KEYS)
     if not isinstance(node, MappingNode):
         return None
     chosen = [Strategy(name) for name in fields if name in list(Strategy)]
     if len(chosen) != 1:
-        reader.say(node, f"{what} needs exactly one of {one_of(Strategy)}")
+        reader.report(node, f"{what} needs exactly one of {one_of(Strategy)}")
         return None
     strategy, value = chosen[0], fields[chosen[0]]
     if strategy is Strategy.ANONYMISE:
         return read_anonymise(reader, fields, what, line)
     for name in OPTIONS:
         if name in fields:
-            reader.say(fields[name], f"{what}: '{name}' goes with anonymise only")
+            reader.report(fields[name], f"{what}: '{name}' goes with anonymise only")
     return _rule(reader, strategy, value, what, line)
 
 
@@ -83,7 +83,7 @@ def _retain(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | No
     basis = reader.text(fields["basis"], f"{what}.retain.basis") if "basis" in fields else None
     # The basis goes into the audit trail, which has no room for anything that may name a person.
     if basis is not None and (len(basis) > _BASIS_LENGTH or "@" in basis or not basis.isprintable()):
-        reader.say(
+        reader.report(
             fields["basis"], f"{what}.retain.basis must be one line of at most 200 characters without '@'"
         )
     until = _until(reader, fields["until"], f"{what}.retain.until") if "until" in fields else None
@@ -91,7 +91,7 @@ def _retain(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | No
     if "then" in fields:
         then = _then(reader, fields["then"], f"{what}.retain.then", line)
         if "until" not in fields:
-            reader.say(fields["then"], f"{what}.retain: 'then' goes with 'until' only")
+            reader.report(fields["then"], f"{what}.retain: 'then' goes with 'until' only")
     return ColumnRule(Strategy.RETAIN, basis=basis, until=until, then=then, line=line) if basis else None
 
 
@@ -99,7 +99,7 @@ def _until(reader: Reader, node: Node, what: str) -> Until | None:
     text = reader.text(node, what)
     until = parse_until(text) if text else None
     if text and until is None:
-        reader.say(node, f"{what} {EXPECTED}")
+        reader.report(node, f"{what} {EXPECTED}")
     return until
 
 
@@ -108,7 +108,7 @@ def _then(reader: Reader, node: Node, what: str, line: int) -> ColumnRule | None
     if rule is None:
         return None
     # By then nobody knows any more what to look for in a text.
-    if not rule.changes or any(each.strategy is Strategy.SCRUB for each in rule.inner):
-        reader.say(node, f"{what} must be delete, anonymise or json, and can't scrub")
+    if not rule.changes or any(each.strategy is Strategy.SCRUB for each in rule.leaf_rules):
+        reader.report(node, f"{what} must be delete, anonymise or json, and can't scrub")
         return None
     return rule

@@ -34,7 +34,7 @@ def read_anonymise(reader: Reader, fields: dict[str, Node], what: str, line: int
         surrogate = Surrogate(word)
     for name, goes_with in _GOES_WITH.items():
         if name in fields and surrogate is not goes_with:
-            reader.say(fields[name], f"{what}: '{name}' goes with {goes_with} only")
+            reader.report(fields[name], f"{what}: '{name}' goes with {goes_with} only")
     rule = ColumnRule(Strategy.ANONYMISE, surrogate, line=line)
     match surrogate:
         case Surrogate.FIXED_TEXT:
@@ -52,7 +52,7 @@ def _fixed_text(reader: Reader, node: Node | None, what: str) -> str:
     if node is None:
         return FIXED_TEXT
     if not isinstance(node, ScalarNode) or is_null(node) or "\0" in node.value:
-        reader.say(node, f"{what} must be a text (for an empty cell, use anonymise: null)")
+        reader.report(node, f"{what} must be a text (for an empty cell, use anonymise: null)")
         return FIXED_TEXT
     return str(node.value)
 
@@ -60,7 +60,7 @@ def _fixed_text(reader: Reader, node: Node | None, what: str) -> str:
 def _fixed(reader: Reader, at: Node, node: Node | None, what: str) -> str | None:
     if not isinstance(node, ScalarNode) or is_null(node) or "\0" in node.value:
         said = "must be a number, a date, a word or true or false (for an empty cell, use anonymise: null)"
-        reader.say(node or at, f"{what} {said}")
+        reader.report(node or at, f"{what} {said}")
         return None
     return str(node.value)
 
@@ -72,10 +72,10 @@ def read_json(reader: Reader, node: Node, what: str, line: int, read: ReadColumn
         place = f"{what}.json {text}"
         path = parse_path(text)
         if path is None:
-            reader.say(key, f'{place}: must be a path such as $.name, $.list[*].name or $["a name"]')
+            reader.report(key, f'{place}: must be a path such as $.name, $.list[*].name or $["a name"]')
             continue
         if (other := next((each for each in paths if overlap(each, path)), None)) is not None:
-            reader.say(key, f"{place}: leads to the same place as the path in line {paths[other].line}")
+            reader.report(key, f"{place}: leads to the same place as the path in line {paths[other].line}")
             continue
         rule = read(reader, value, place, line_of(key))
         # A path that is told wrongly counts as told.
@@ -83,7 +83,7 @@ def read_json(reader: Reader, node: Node, what: str, line: int, read: ReadColumn
             Strategy.DELETE, line=line_of(key)
         )
     if isinstance(node, MappingNode) and not node.value:
-        reader.say(node, f"{what}.json must name at least one path")
+        reader.report(node, f"{what}.json must name at least one path")
     return ColumnRule(Strategy.JSON, paths=tuple(paths.items()), line=line) if paths else None
 
 
@@ -94,13 +94,13 @@ def _for_path(
         return None
     if rule.strategy not in (Strategy.DELETE, Strategy.ANONYMISE, Strategy.SCRUB):
         allowed = one_of((Strategy.DELETE, Strategy.ANONYMISE, Strategy.SCRUB))
-        reader.say(node, f"{what} must be {allowed}; what no path names stays")
+        reader.report(node, f"{what} must be {allowed}; what no path names stays")
     elif rule.surrogate in _NOT_IN_JSON:
         allowed = one_of(each for each in Surrogate if each not in _NOT_IN_JSON)
-        reader.say(node, f"{what}: {rule.surrogate} is for columns; use {allowed}")
+        reader.report(node, f"{what}: {rule.surrogate} is for columns; use {allowed}")
     elif rule.strategy is Strategy.DELETE and isinstance(path[-1], int):
         # The next element would move up, and go the next time.
-        reader.say(node, f"{what}: a numbered element can't be deleted; use anonymise: null, or [*]")
+        reader.report(node, f"{what}: a numbered element can't be deleted; use anonymise: null, or [*]")
     elif rule.surrogate is Surrogate.FIXED and isinstance(node, MappingNode):
         value = next((each for key, each in node.value if key.value == "value"), None)
         return replace(rule, value=_as_json(value)) if isinstance(value, ScalarNode) else rule
@@ -118,10 +118,10 @@ def read_scrub(reader: Reader, node: Node, what: str, line: int) -> ColumnRule |
     """`{scrub: all}` or `{scrub: [email, name]}`."""
     if isinstance(node, ScalarNode):
         if node.value != ALL:
-            reader.say(node, f"{what}.scrub must be all, or a list such as [email, name]")
+            reader.report(node, f"{what}.scrub must be all, or a list such as [email, name]")
             return None
         return ColumnRule(Strategy.SCRUB, line=line)
     names = [name for name, _ in reader.texts(node, f"{what}.scrub")]
     if isinstance(node, SequenceNode) and not node.value:
-        reader.say(node, f"{what}.scrub must name at least one identifier")
+        reader.report(node, f"{what}.scrub must name at least one identifier")
     return ColumnRule(Strategy.SCRUB, names=tuple(dict.fromkeys(names)), line=line) if names else None

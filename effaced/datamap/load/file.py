@@ -39,7 +39,7 @@ def load_map(path: str | PathLike[str]) -> DataMap:
     root = read_tree(Path(path))
     data_map = _map(reader, root) if root is not None else None
     if root is None:
-        reader.say(1, "the data map is empty; it needs version, subject and tables")
+        reader.report(1, "the data map is empty; it needs version, subject and tables")
     problems = reader.problems()
     if problems or data_map is None:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -63,7 +63,7 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
     for each in people:
         if each.table not in tables:
             near = did_you_mean(each.table, tables)
-            reader.say(each.line, f"subject: '{each.table}' is not under tables{near}")
+            reader.report(each.line, f"subject: '{each.table}' is not under tables{near}")
     if not people:
         return None
     line = _line_of_key(root, "tables")
@@ -73,7 +73,7 @@ def _map(reader: Reader, root: Node) -> DataMap | None:
 def _schemas(reader: Reader, node: Node | None) -> tuple[str, ...]:
     schemas = tuple(name for name, _ in reader.texts(node, "schemas"))
     if node is not None and not schemas:
-        reader.say(node, "schemas must name at least one schema")
+        reader.report(node, "schemas must name at least one schema")
     return schemas
 
 
@@ -81,7 +81,7 @@ def _people(reader: Reader, top: dict[str, Node], root: Node) -> tuple[SubjectRu
     """`subject:` for one kind of people, `subjects:` for several, each with its own ways to know them."""
     if ("subject" in top) == ("subjects" in top):
         if isinstance(root, MappingNode):
-            reader.say(root, "the data map: needs either 'subject' or 'subjects'")
+            reader.report(root, "the data map: needs either 'subject' or 'subjects'")
         return ()
     if "subjects" in top:
         return _kinds_of_people(reader, top)
@@ -94,10 +94,10 @@ def _people(reader: Reader, top: dict[str, Node], root: Node) -> tuple[SubjectRu
 def _kinds_of_people(reader: Reader, top: dict[str, Node]) -> tuple[SubjectRule, ...]:
     for name in ("identifiers", "refs"):
         if name in top:
-            reader.say(top[name], f"{name}: with 'subjects', each of them has its own")
+            reader.report(top[name], f"{name}: with 'subjects', each of them has its own")
     kinds = reader.mapping(top["subjects"], "subjects")
     if isinstance(top["subjects"], MappingNode) and not top["subjects"].value:
-        reader.say(top["subjects"], "subjects must name at least one kind of people")
+        reader.report(top["subjects"], "subjects must name at least one kind of people")
     by_table: dict[str, SubjectRule] = {}
     for name, (key, node) in kinds.items():
         _kind(reader, key, "subjects")
@@ -105,7 +105,7 @@ def _kinds_of_people(reader: Reader, top: dict[str, Node]) -> tuple[SubjectRule,
         fields = reader.fields(node, what, _PEOPLE, required=_PERSON)
         rule = _subject(reader, name, fields, what, line_of(key))
         if rule and rule.table in by_table:
-            reader.say(key, f"{what}.table: '{rule.table}' has another subject already")
+            reader.report(key, f"{what}.table: '{rule.table}' has another subject already")
         elif rule:
             by_table[rule.table] = rule
     return tuple(by_table.values())
@@ -123,7 +123,7 @@ def _subject(
     if isinstance(fields.get("key"), SequenceNode):
         key = tuple(column for column, _ in reader.texts(fields["key"], f"{what}.key"))
         if not key or len(set(key)) < len(key):
-            reader.say(fields["key"], f"{what}.key must name at least one column, and each only once")
+            reader.report(fields["key"], f"{what}.key must name at least one column, and each only once")
     elif "key" in fields:
         column = reader.text(fields["key"], f"{what}.key")
         key = (column,) if column else ()
@@ -154,7 +154,7 @@ def _refs(reader: Reader, node: Node | None) -> tuple[RefRule, ...]:
 
 def _kind(reader: Reader, key: ScalarNode, what: str) -> None:
     if not _KIND.fullmatch(key.value):
-        reader.say(key, f"{what}: '{key.value}' must be a word of letters, digits, '_', '.' and '-'")
+        reader.report(key, f"{what}: '{key.value}' must be a word of letters, digits, '_', '.' and '-'")
 
 
 def _ref_parts(reader: Reader, node: Node, what: str) -> tuple[tuple[str, str | None], ...]:
@@ -165,7 +165,7 @@ def _ref_parts(reader: Reader, node: Node, what: str) -> tuple[tuple[str, str | 
     if not isinstance(node, MappingNode):
         return ()
     if len(fields) != 1:
-        reader.say(node, f"{what} needs either column or template")
+        reader.report(node, f"{what} needs either column or template")
         return ()
     (name, value), *_ = fields.items()
     text = reader.text(value, f"{what}.{name}")
@@ -182,7 +182,9 @@ def _template(reader: Reader, node: Node, text: str, what: str) -> tuple[tuple[s
     plain = all(not spec and not conversion for _, _, spec, conversion in parts)
     columns = [name for _, name, _, _ in parts if name is not None]
     if not plain or not columns or not all(columns):
-        reader.say(node, f"{what} must name columns in braces, such as 'customers/{{id}}/', and nothing else")
+        reader.report(
+            node, f"{what} must name columns in braces, such as 'customers/{{id}}/', and nothing else"
+        )
         return ()
     return tuple((literal, name) for literal, name, _, _ in parts)
 
@@ -191,11 +193,11 @@ def _not_personal(reader: Reader, node: Node | None, tables: dict[str, TableRule
     listed: dict[str, int] = {}
     for name, item in reader.texts(node, "not_personal"):
         if name in tables:
-            reader.say(item, f"not_personal: '{name}' is also under tables")
+            reader.report(item, f"not_personal: '{name}' is also under tables")
         elif name in listed:
-            reader.say(item, f"not_personal: '{name}' is there twice")
+            reader.report(item, f"not_personal: '{name}' is there twice")
         elif name.startswith(OWN_PREFIX):
-            reader.say(item, f"not_personal: '{name}': effaced's own tables are left out of the map")
+            reader.report(item, f"not_personal: '{name}': effaced's own tables are left out of the map")
         listed[name] = line_of(item)
     return listed
 
@@ -206,7 +208,7 @@ def _undecided(reader: Reader, node: Node | None, declared: Collection[str]) -> 
     for name, (key, value) in reader.mapping(node, "review").items():
         reason = reader.text(value, f"review.{name}")
         if name in declared:
-            reader.say(key, f"review: '{name}' is also under tables or not_personal")
+            reader.report(key, f"review: '{name}' is also under tables or not_personal")
         elif reason:
             found[name] = (line_of(key), reason)
     return found
@@ -220,7 +222,7 @@ def _rectify(reader: Reader, node: Node | None, tables: dict[str, TableRule]) ->
     for category, (key, value) in reader.mapping(node, "rectify").items():
         _kind(reader, key, "rectify")
         if "." in category:
-            reader.say(key, f"rectify: '{category}' must have no dot; names with one are columns")
+            reader.report(key, f"rectify: '{category}' must have no dot; names with one are columns")
         what = f"rectify.{category}"
         columns: list[tuple[str, str]] = []
         for name, item in _one_or_more(reader, value, what):
@@ -228,9 +230,9 @@ def _rectify(reader: Reader, node: Node | None, tables: dict[str, TableRule]) ->
             if len(meant) != 1:
                 said = "can be two columns of" if meant else "is no column of"
                 near = "" if meant else did_you_mean(name, columns_by_name)
-                reader.say(item, f"{what}: '{name}' {said} the map{near}")
+                reader.report(item, f"{what}: '{name}' {said} the map{near}")
             elif meant[0] in taken:
-                reader.say(item, f"{what}: '{name}' is under rectify.{taken[meant[0]]} already")
+                reader.report(item, f"{what}: '{name}' is under rectify.{taken[meant[0]]} already")
             else:
                 taken[meant[0]] = category
                 columns += meant
@@ -255,5 +257,5 @@ def _one_or_more(reader: Reader, node: Node, what: str) -> Iterator[tuple[str, N
             yield text, node
         return
     if not node.value:
-        reader.say(node, f"{what} must name at least one column")
+        reader.report(node, f"{what} must name at least one column")
     yield from reader.texts(node, what)

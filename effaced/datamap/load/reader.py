@@ -24,7 +24,7 @@ class Reader:
     path: str
     found: set[tuple[int, str]] = field(default_factory=set)
 
-    def say(self, at: Node | int, message: str) -> None:
+    def report(self, at: Node | int, message: str) -> None:
         line = at if isinstance(at, int) else line_of(at)
         # A node that an alias shows twice is still one mistake.
         self.found.add((line, message))
@@ -40,14 +40,14 @@ class Reader:
         if node is None:
             return {}
         if not isinstance(node, MappingNode):
-            self.say(node, f"{what} must be a mapping of names to values")
+            self.report(node, f"{what} must be a mapping of names to values")
             return {}
         entries: dict[str, tuple[ScalarNode, Node]] = {}
         for key, value in node.value:
             if not isinstance(key, ScalarNode) or not key.value.strip():
-                self.say(key, f"{what}: a name must be a plain word")
+                self.report(key, f"{what}: a name must be a plain word")
             elif key.value in entries:
-                self.say(key, f"{what}: '{key.value}' is there twice")
+                self.report(key, f"{what}: '{key.value}' is there twice")
             else:
                 entries[key.value] = (key, value)
         return entries
@@ -60,17 +60,17 @@ class Reader:
         known = list(allowed)
         for name, (key, _) in entries.items():
             if name not in known:
-                self.say(key, f"{what}: unknown key '{name}'{did_you_mean(name, known)}")
+                self.report(key, f"{what}: unknown key '{name}'{did_you_mean(name, known)}")
         if isinstance(node, MappingNode):
             for name in required:
                 if name not in entries:
-                    self.say(node, f"{what}: '{name}' is missing")
+                    self.report(node, f"{what}: '{name}' is missing")
         return {name: value for name, (_, value) in entries.items() if name in known}
 
     def text(self, node: Node, what: str) -> str | None:
         """A scalar's text, which must not be empty; None after saying what is wrong."""
         if not isinstance(node, ScalarNode) or is_null(node) or not node.value.strip():
-            self.say(node, f"{what} must be a text")
+            self.report(node, f"{what} must be a text")
             return None
         return str(node.value)
 
@@ -79,7 +79,7 @@ class Reader:
         if node is None:
             return
         if not isinstance(node, SequenceNode):
-            self.say(node, f"{what} must be a list")
+            self.report(node, f"{what} must be a list")
             return
         for item in node.value:
             value = self.text(item, f"{what}: each item")
@@ -91,7 +91,7 @@ class Reader:
         known = list(allowed)
         value = str(node.value) if isinstance(node, ScalarNode) else None
         if value not in known:
-            self.say(node, f"{what} must be {one_of(known)}{did_you_mean(value or '', known)}")
+            self.report(node, f"{what} must be {one_of(known)}{did_you_mean(value or '', known)}")
             return None
         return value
 

@@ -30,18 +30,18 @@ def _table(
 ) -> TableRule:
     """`subjects` is None if none of their tables is there, so that nobody can say which table is one."""
     if name.startswith(OWN_PREFIX):
-        reader.say(key, f"{name}: effaced's own tables are left out of the map")
+        reader.report(key, f"{name}: effaced's own tables are left out of the map")
     fields = reader.fields(node, name, ("link", "mentions", "columns"), required=("columns",))
     is_subject = subjects is not None and name in subjects
     links = _links(reader, fields["link"], name) if "link" in fields else ()
     mentions = _mentions(reader, fields["mentions"], name) if "mentions" in fields else ()
     columns = read_columns(reader, fields["columns"], name) if "columns" in fields else {}
     if is_subject and "link" in fields:
-        reader.say(fields["link"], f"{name}: the subject table has no link; the others link to it")
+        reader.report(fields["link"], f"{name}: the subject table has no link; the others link to it")
         links = ()
     may_lack_links = is_subject or subjects is None or not isinstance(node, MappingNode)
     if not may_lack_links and not fields.keys() & {"link", "mentions"}:
-        reader.say(key, f"{name}: 'link' is missing; it says how the rows belong to a person")
+        reader.report(key, f"{name}: 'link' is missing; it says how the rows belong to a person")
     owned = is_subject or not mentions or "link" in fields
     table = TableRule(name, columns, links, mentions, owned, line_of(key))
     _require_clear_fate(reader, table)
@@ -51,15 +51,15 @@ def _table(
 def _require_clear_fate(reader: Reader, table: TableRule) -> None:
     """Rows of people need a column that says whether they stay; rows of nobody must have none."""
     name, columns = table.name, table.columns
-    if table.owned and columns and not any(rule.decides for rule in columns.values()):
-        reader.say(
+    if table.owned and columns and not any(rule.decides_row for rule in columns.values()):
+        reader.report(
             table.line,
             f"{name}: every column is not_personal, so it is unclear whether its rows stay; give one"
             " column delete, anonymise or retain, or list the table under not_personal",
         )
     for column, rule in columns.items():
-        if not table.owned and rule.decides and rule.strategy is not Strategy.REVIEW:
-            reader.say(
+        if not table.owned and rule.decides_row and rule.strategy is not Strategy.REVIEW:
+            reader.report(
                 rule.line,
                 f"{name}.{column}: without a link no row of {name} is a person's; say not_personal here"
                 " and what changes under mentions",
@@ -69,7 +69,7 @@ def _require_clear_fate(reader: Reader, table: TableRule) -> None:
 def _links(reader: Reader, node: Node, table: str) -> tuple[Link, ...]:
     items = node.value if isinstance(node, SequenceNode) else [node]
     if not items:
-        reader.say(node, f"{table}.link must name at least one table")
+        reader.report(node, f"{table}.link must name at least one table")
     links = (_link(reader, item, f"{table}.link", _LINK) for item in items)
     return tuple(link for link, _ in filter(None, links))
 
@@ -78,7 +78,7 @@ def _mentions(reader: Reader, node: Node, table: str) -> tuple[Mention, ...]:
     items = node.value if isinstance(node, SequenceNode) else [node]
     what = f"{table}.mentions"
     if not items:
-        reader.say(node, f"{what} must name at least one table")
+        reader.report(node, f"{what} must name at least one table")
     found = []
     for item in items:
         read = _link(reader, item, what, ("to", "on", "where", "as", "columns"), required=("columns",))
@@ -87,7 +87,7 @@ def _mentions(reader: Reader, node: Node, table: str) -> tuple[Mention, ...]:
         columns = read_columns(reader, read[1]["columns"], what)
         for name, rule in columns.items():
             if not rule.changes:
-                reader.say(rule.line, f"{what}.{name} must be delete or anonymise; name only what changes")
+                reader.report(rule.line, f"{what}.{name} must be delete or anonymise; name only what changes")
         found.append(Mention(read[0], columns))
     return tuple(found)
 
@@ -100,7 +100,7 @@ def _link(
     if len(ends) != 1:
         if isinstance(node, MappingNode):
             missing = "needs either 'to' or 'from'" if "from" in allowed and ends else "'to' is missing"
-            reader.say(node, f"{what}: {missing}")
+            reader.report(node, f"{what}: {missing}")
         return None
     other_table = reader.text(fields[ends[0]], f"{what}.{ends[0]}")
     pairs = _pairs(reader, fields.get("on"), f"{what}.on")
@@ -114,7 +114,7 @@ def _link(
 def _pairs(reader: Reader, node: Node | None, what: str) -> tuple[tuple[str, str], ...]:
     """`{customer_id: id}`: own column, and the column of the other table that it must equal."""
     if isinstance(node, MappingNode) and not node.value:
-        reader.say(node, f"{what} must name at least one pair of columns")
+        reader.report(node, f"{what} must name at least one pair of columns")
     entries = reader.mapping(node, what).items()
     others = ((own, reader.text(other, f"{what}.{own}")) for own, (_, other) in entries)
     return tuple((own, other) for own, other in others if other)
@@ -127,7 +127,7 @@ def _where(reader: Reader, node: Node | None, what: str) -> tuple[tuple[str, tup
         items = value.value if isinstance(value, SequenceNode) else [value]
         scalars = [item for item in items if isinstance(item, ScalarNode)]
         if not items or len(scalars) < len(items):
-            reader.say(value, f"{what}.{column} must be a value, or a list of values")
+            reader.report(value, f"{what}.{column} must be a value, or a list of values")
             continue
         found.append((column, tuple(_literal(item) for item in scalars)))
     return tuple(found)
@@ -153,7 +153,7 @@ def check_link_targets(reader: Reader, tables: dict[str, TableRule], not_persona
         ]:
             end = f"{name}.{what}.{'from' if link.back else 'to'}"
             if link.to in not_personal:
-                reader.say(link.line, f"{end}: '{link.to}' is listed as not_personal")
+                reader.report(link.line, f"{end}: '{link.to}' is listed as not_personal")
             elif link.to not in tables:
                 near = did_you_mean(link.to, tables)
-                reader.say(link.line, f"{end}: '{link.to}' is not under tables{near}")
+                reader.report(link.line, f"{end}: '{link.to}' is not under tables{near}")

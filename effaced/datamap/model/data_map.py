@@ -78,7 +78,7 @@ class Mention:
     link: Link
     columns: Mapping[str, ColumnRule]
 
-    def nulls(self, columns: Iterable[str]) -> bool:
+    def clears(self, columns: Iterable[str]) -> bool:
         """Whether the row lets go by one of these columns."""
         return any(name in self.columns and self.columns[name].written is Surrogate.NULL for name in columns)
 
@@ -136,7 +136,7 @@ class TableRule:
         """Whether the person's rows no longer have this column's value afterwards."""
         return not self.stays or column in self.changed
 
-    def nulls(self, column: str) -> bool:
+    def clears(self, column: str) -> bool:
         """Whether the row stays and this cell becomes NULL."""
         rule = self.columns.get(column)
         return self.owned and self.stays and rule is not None and rule.written is Surrogate.NULL
@@ -262,7 +262,7 @@ class DataMap:
     def where(self, line: int) -> str:
         return f"{self.path}:{line}"
 
-    def seen_by(self, name: str) -> DataMap:
+    def for_people(self, name: str) -> DataMap:
         """What concerns this kind of people: their tables, and the links and mentions that lead to them."""
         if len(self.people) == 1:
             return self
@@ -280,16 +280,16 @@ class DataMap:
         return replace(self, people=(rule,), tables=concerned, rectify=rectify, whole=self)
 
     @cached_property
-    def own(self) -> frozenset[str]:
+    def own_tables(self) -> frozenset[str]:
         """The tables from which a link leads to these people, their own among them."""
         return frozenset(self._leading_to(self.subject))
 
     @cached_property
-    def of_others(self) -> frozenset[str]:
+    def tables_of_others(self) -> frozenset[str]:
         """The tables that the whole map has and this view has not."""
         return frozenset(self.whole.tables if self.whole else ()) - set(self.tables)
 
-    def ways_from(self, table: str) -> set[str]:
+    def tables_between(self, table: str) -> set[str]:
         """The tables that lie on a table's ways to the subject table, both ends among them."""
         tables = self.tables
         return _reachable(

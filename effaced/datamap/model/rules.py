@@ -92,7 +92,7 @@ class ColumnRule:
         return self.strategy in (Strategy.DELETE, Strategy.ANONYMISE, Strategy.JSON, Strategy.SCRUB)
 
     @property
-    def decides(self) -> bool:
+    def decides_row(self) -> bool:
         """Whether it says something about the fate of the row."""
         return self.strategy not in (Strategy.NOT_PERSONAL, Strategy.DERIVED)
 
@@ -102,12 +102,12 @@ class ColumnRule:
         return Surrogate.NULL if self.strategy is Strategy.DELETE else self.surrogate
 
     @property
-    def how(self) -> str:
+    def word(self) -> str:
         """The word in the map for what is done to the cell."""
         return self.surrogate or self.strategy
 
     @property
-    def repeats(self) -> bool:
+    def can_repeat(self) -> bool:
         """Whether two people's cells can come to hold the same, other than NULL."""
         return self.changes and self.written is not Surrogate.NULL and self.written not in _NEVER_TWICE
 
@@ -117,7 +117,7 @@ class ColumnRule:
         return self.surrogate is Surrogate.KEYED_HASH or any(rule.pseudonymises for rule in inner)
 
     @property
-    def inner(self) -> tuple[ColumnRule, ...]:
+    def leaf_rules(self) -> tuple[ColumnRule, ...]:
         """This rule, or those of its paths."""
         return tuple(rule for _, rule in self.paths) or (self,)
 

@@ -64,9 +64,9 @@ class ErasurePlan:
     subject: TableClause
     key: KeyColumns
     schema: LiveSchema
-    counts: Select[*tuple[int, ...]]
-    """How many rows each step that is told of would change, in one row."""
-    left: Select[*tuple[int, ...]]
+    count_affected: Select[*tuple[int, ...]]
+    """How many rows each step that is reported of would change, in one row."""
+    count_remaining: Select[*tuple[int, ...]]
     """The same afterwards: what has not changed, even if nothing points at it any more."""
     locks: Mapping[str, Select[int]]
     """Per table the rows to hold on to before the first look; see `locks`."""
@@ -74,9 +74,9 @@ class ErasurePlan:
     """Per captured table which rows must be known before the first step."""
     early: tuple[Step, ...]
     """The steps that can be worked off beforehand."""
-    many: Select[*tuple[int, ...]] | None
+    count_early: Select[*tuple[int, ...]] | None
     """Per early step the person's rows, counted no further than a limit: see `bulk`."""
-    found: Select[*tuple[int, ...]] | None = None
+    count_scrubbed: Select[*tuple[int, ...]] | None = None
     """In how many rows something is found in each scrubbed column, in one row; None if there is none."""
     hashing: Hashing | None = None
     """What keyed hashes are made with, if the map has any."""
@@ -85,7 +85,7 @@ class ErasurePlan:
     others: Mapping[str, ErasurePlan] = field(default_factory=dict)
     """The plans for the map's other kinds of people, by their names."""
 
-    def named(self, people: str | None) -> ErasurePlan:
+    def for_people(self, people: str | None) -> ErasurePlan:
         """The plan for this kind of people; None means the map's first."""
         if people is None or people == self.data_map.people[0].name:
             return self
@@ -94,7 +94,7 @@ class ErasurePlan:
         known = one_of([self.data_map.people[0].name, *self.others])
         raise Refused("The subject is not known.", problems=[Problem("subject.type", f"must be {known}")])
 
-    def hashed(self, subject_id: str) -> str:
+    def hash_input(self, subject_id: str) -> str:
         """What a person's keyed hash is made of: customer 7 is not employee 7.
 
         The map's first people go by the id alone, as they do where there are no others.
@@ -104,10 +104,10 @@ class ErasurePlan:
         return subject_id if whole is None or whole.people[0] == mine else f"{mine.name}\x1f{subject_id}"
 
     @property
-    def told(self) -> tuple[Step, ...]:
-        return tuple(step for step in self.steps if step.told)
+    def reported_steps(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.reported)
 
-    def belongs(self, table: str) -> ColumnElement[bool]:
+    def rows_of_person(self, table: str) -> ColumnElement[bool]:
         """Which rows of the table are the person's; the key's values are the statement's parameters."""
         return Ownership(self.schema, self.data_map, self.key).rows(table)
 
@@ -174,12 +174,17 @@ def plan_for(
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
     now = Ownership(schema, data_map, key)
     later = Ownership(schema, data_map, key, order.captured) if order.captured else now
-    steps = tuple(_step(unit, now, later if unit in order.by_captured else now) for unit in order.units)
-    told = [step for step in steps if step.told]
-    counts = select(*(step.affected.scalar_subquery() for step in told))
-    scrubbed = [each.scalar_subquery() for step in told for each in step.scrubbed.values()]
-    left = select(*(step.left.scalar_subquery() for step in told)) if order.captured else counts
-    captures = {name: now.keys(name) for name in sorted(order.captured)}
+    steps = tuple(
+        _step(statement, now, later if statement in order.evaluated_late else now)
+        for statement in order.statements
+    )
+    reported = [step for step in steps if step.reported]
+    counts = select(*(step.count_affected.scalar_subquery() for step in reported))
+    scrubbed = [each.scalar_subquery() for step in reported for each in step.scrubbed.values()]
+    left = (
+        select(*(step.count_remaining.scalar_subquery() for step in reported)) if order.captured else counts
+    )
+    captures = {name: now.primary_keys(name) for name in sorted(order.captured)}
     early = early_steps(steps, {data_map.subject, *order.needed_later})
     return ErasurePlan(
         data_map=data_map,
@@ -187,40 +192,40 @@ def plan_for(
         subject=schema.table(data_map.subject),
         key=key,
         schema=schema,
-        counts=counts,
-        left=left,
+        count_affected=counts,
+        count_remaining=left,
         locks=lock_statements(now),
         captures=captures,
         early=early,
-        many=count_early_rows(schema, early),
-        found=select(*scrubbed) if scrubbed else None,
+        count_early=count_early_rows(schema, early),
+        count_scrubbed=select(*scrubbed) if scrubbed else None,
         hashing=hashing,
     )
 
 
-def _step(unit: Statement, now: Ownership, later: Ownership) -> Step:
+def _step(statement: Statement, now: Ownership, later: Ownership) -> Step:
     """`now` tells whose rows they are before anything is changed, `later` when the step's turn has come."""
-    rule, dialect = now.data_map.tables[unit.table], now.schema.dialect
-    table = now.schema.table(unit.table)
-    action, cells = _effect(unit, rule)
+    rule, dialect = now.data_map.tables[statement.table], now.schema.dialect
+    table = now.schema.table(statement.table)
+    action, cells = _effect(statement, rule)
     rules = [(table.c[name], each) for name, each in cells.items()]
     personal = [still_personal(cell, each, dialect) for cell, each in rules]
     written: dict[ColumnClause[Any], ColumnElement[Any]] = {
         cell: surrogate(cell, each, dialect, is_personal)
         for (cell, each), is_personal in zip(rules, personal, strict=True)
     }
-    written |= {table.c[name]: null() for name in unit.let_go}
+    written |= {table.c[name]: null() for name in statement.detaches}
     any_personal = [or_(*personal)] if personal else []
-    owned = _rows(unit, now)
+    owned = _rows(statement, now)
     where = and_(owned, *any_personal)
-    found = where if later is now else and_(_rows(unit, later), *any_personal)
+    found = where if later is now else and_(_rows(statement, later), *any_personal)
     affected = _count(table, where)
     return Step(
-        unit.table,
+        statement.table,
         action,
-        rule.retained if unit.is_main else (),
-        affected=affected,
-        left=affected if later is now else _count(table, found),
+        rule.retained if statement.is_main else (),
+        count_affected=affected,
+        count_remaining=affected if later is now else _count(table, found),
         change=_change(table, action, found, written),
         owned=owned,
         where=where,
@@ -230,16 +235,16 @@ def _step(unit: Statement, now: Ownership, later: Ownership) -> Step:
             for cell, each in rules
             if (scrubbing := _scrubbing(each)) is not None
         },
-        told=not unit.let_go,
+        reported=not statement.detaches,
     )
 
 
-def _effect(unit: Statement, rule: TableRule) -> tuple[Action, Mapping[str, ColumnRule]]:
+def _effect(statement: Statement, rule: TableRule) -> tuple[Action, Mapping[str, ColumnRule]]:
     """What the statement does with its rows, and what it writes into their cells."""
-    if unit.let_go:
+    if statement.detaches:
         return Action.DETACHED, {}
-    if unit.mention >= 0:
-        return Action.DETACHED, rule.mentions[unit.mention].columns
+    if statement.mention >= 0:
+        return Action.DETACHED, rule.mentions[statement.mention].columns
     return rule.action, rule.changed if rule.stays else {}
 
 
@@ -254,13 +259,13 @@ def _change(
     return overwrite(table).where(rows).values(dict(written)) if written else None
 
 
-def _rows(unit: Statement, belonging: Ownership) -> ColumnElement[bool]:
-    own = belonging.rows(unit.table)
-    if unit.mention < 0:
+def _rows(statement: Statement, belonging: Ownership) -> ColumnElement[bool]:
+    own = belonging.rows(statement.table)
+    if statement.mention < 0:
         return own
-    link = belonging.data_map.tables[unit.table].mentions[unit.mention].link
+    link = belonging.data_map.tables[statement.table].mentions[statement.mention].link
     # The person's own rows are the table's own step's.
-    return and_(belonging.linked(unit.table, link), own.is_not(true()))
+    return and_(belonging.linked(statement.table, link), own.is_not(true()))
 
 
 def _count(table: TableClause, rows: ColumnElement[bool]) -> Select[int]:

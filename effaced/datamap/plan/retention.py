@@ -94,12 +94,12 @@ class TableRetention:
     table: str
     retained: tuple[Retained, ...]
     untils: tuple[Until, ...]
-    look: Select[*tuple[Any, ...]]
-    due: Select[*tuple[Any, ...]]
+    count_kept: Select[*tuple[Any, ...]]
+    count_due: Select[*tuple[Any, ...]]
     delete: Delete | Update | None
     change: Delete | Update | None
 
-    def kept(self, row: Sequence[Any]) -> KeptRows:
+    def read_counts(self, row: Sequence[Any]) -> KeptRows:
         """What a row of `look` says."""
         rows, undated, *days = row
         ends = [day for day in days if day is not None]
@@ -113,13 +113,13 @@ class RetentionPlan:
 
     plan: ErasurePlan
     zone: ZoneInfo
-    keeps: Mapping[str, TableRetention]
+    tables: Mapping[str, TableRetention]
     others: Mapping[str, RetentionPlan] = field(default_factory=dict)
     """The plans for the map's other kinds of people, by their names."""
 
-    def named(self, people: str | None) -> RetentionPlan:
+    def for_people(self, people: str | None) -> RetentionPlan:
         """The plan for this kind of people; None means the map's first."""
-        mine = self.plan.named(people)
+        mine = self.plan.for_people(people)
         return self if mine is self.plan else self.others[mine.data_map.people[0].name]
 
     @property
@@ -131,21 +131,21 @@ class RetentionPlan:
         return clock.now().astimezone(self.zone).date()
 
     @cached_property
-    def lives(self) -> Select[int] | None:
+    def count_reused_key(self) -> Select[int] | None:
         """Counts the person's own rows that an erasure would change: somebody has that key again."""
         step = next(
             each
-            for each in self.plan.told
+            for each in self.plan.reported_steps
             if each.name == self.data_map.subject and each.action is not Action.DETACHED
         )
-        return step.affected if step.change is not None else None
+        return step.count_affected if step.change is not None else None
 
 
 def plan_retention(plan: ErasurePlan, zone: ZoneInfo) -> RetentionPlan:
     """For the map's first kind of people, with the plans for the others in it."""
     statements, data_map = _Statements(plan, zone), plan.data_map
     order = find_order(plan.schema, map_after_retention(data_map))
-    tables = [unit.table for unit in order.units if unit.is_main]
+    tables = [statement.table for statement in order.statements if statement.is_main]
     names = [each for each in tables if data_map.tables[each].retained and is_findable(data_map, each)]
     keeps = {name: statements.keep(name) for name in names}
     others = {name: plan_retention(each, zone) for name, each in plan.others.items()}
@@ -165,7 +165,7 @@ class _Statements:
 
     def keep(self, name: str) -> TableRetention:
         rule, schema = self.plan.data_map.tables[name], self.plan.schema
-        table, dialect, theirs = schema.table(name), schema.dialect, self.plan.belongs(name)
+        table, dialect, theirs = schema.table(name), schema.dialect, self.plan.rows_of_person(name)
         untils = tuple(dict.fromkeys(each.until for each in ending_columns(rule).values() if each.until))
         writes = {
             table.c[column]: (self._due(table, each.until), each.then)
@@ -183,8 +183,8 @@ class _Statements:
             table=name,
             retained=rule.retained,
             untils=untils,
-            look=self._look(rule, table, untils).where(theirs),
-            due=self._counted(name, table, changes),
+            count_kept=self._look(rule, table, untils).where(theirs),
+            count_due=self._counted(name, table, changes),
             delete=batch_statement(schema, name, and_(theirs, self._goes(name, table, strictly=True)), {})
             if self._may_go(name)
             else None,
@@ -228,7 +228,9 @@ class _Statements:
         free = and_(true(), *self._not_held(name, table)) if self._may_go(name) else false()
         # OFFSET keeps PostgreSQL from working each of them out again wherever it is spoken of.
         cells = {"whole": whole, "free": case((whole, free), else_=false()), "changes": changes}
-        rows = select(*(each.label(word) for word, each in cells.items())).where(self.plan.belongs(name))
+        rows = select(*(each.label(word) for word, each in cells.items())).where(
+            self.plan.rows_of_person(name)
+        )
         seen = rows.offset(0).subquery()
         waits = and_(seen.c.whole, not_(seen.c.free))
         return select(*(func.count(case((each, 1))) for each in (seen.c.free, seen.c.changes, waits)))

@@ -57,8 +57,8 @@ def dry_run(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableE
     NotFound if the id cannot be a key at all; a person who is gone already has zero rows everywhere.
     """
     values = parameters_for_reading(session, plan, subject_id)
-    counts = session.execute(plan.counts, values).one()
-    found = session.execute(plan.found, values).one() if plan.found is not None else ()
+    counts = session.execute(plan.count_affected, values).one()
+    found = session.execute(plan.count_scrubbed, values).one() if plan.count_scrubbed is not None else ()
     return _effects(plan, counts, found)
 
 
@@ -69,11 +69,11 @@ def count_kept_rows(session: Session, plan: ErasurePlan, subject_id: str) -> lis
     """
     counts = [
         select(func.count()).select_from(plan.schema.table(step.name)).where(step.owned).scalar_subquery()
-        for step in plan.told
+        for step in plan.reported_steps
         if step.retained
     ]
     found = iter(session.execute(select(*counts), plan.key.require(subject_id)).one() if counts else ())
-    return [next(found) if step.retained else 0 for step in plan.told]
+    return [next(found) if step.retained else 0 for step in plan.reported_steps]
 
 
 def erase(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEffect]:
@@ -107,14 +107,14 @@ def erase_and_verify(
             batch.run(lock, values, name)
         return _Sent(
             # Before the first change: what is found in texts is told as it was.
-            found=batch.run(plan.found, values) if plan.found is not None else None,
+            found=batch.run(plan.count_scrubbed, values) if plan.count_scrubbed is not None else None,
             done=[(step, batch.run(step.statement, values, step.name)) for step in plan.steps],
-            left=batch.run(plan.left, values),
+            left=batch.run(plan.count_remaining, values),
             answers=[batch.run(each, values) for each in asking],
         )
 
     sent = send_by_plan(session, plan, "erase", send)
-    left = zip(plan.told, sent.left.rows[0], strict=True)
+    left = zip(plan.reported_steps, sent.left.rows[0], strict=True)
     return Erased(
         _effects(plan, sent.changed(), sent.found.rows[0] if sent.found else ()),
         {step.name: rows for step, rows in left if rows and step.action is not Action.RETAINED},
@@ -136,7 +136,7 @@ class _Sent:
         return [
             result.rows[0][0] if step.change is None else result.count
             for step, result in self.done
-            if step.told
+            if step.reported
         ]
 
 
@@ -189,5 +189,5 @@ def _effects(plan: ErasurePlan, counts: Iterable[int], found: Iterable[int]) -> 
     rest = iter(found)
     return [
         TableEffect(step.name, rows, step.action, step.retained, {name: next(rest) for name in step.scrubbed})
-        for step, rows in zip(plan.told, counts, strict=True)
+        for step, rows in zip(plan.reported_steps, counts, strict=True)
     ]

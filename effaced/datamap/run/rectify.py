@@ -38,7 +38,9 @@ def preview_corrections(
     found = []
     for name, changes in _by_table(plan, check_corrections(plan, corrections)):
         table = plan.schema.table(name)
-        count = select(func.count()).select_from(table).where(plan.belongs(name), _differs(plan, changes))
+        count = (
+            select(func.count()).select_from(table).where(plan.rows_of_person(name), _differs(plan, changes))
+        )
         columns = tuple(change.column for change in changes)
         found.append(ColumnEffect(name, columns, session.execute(count, values).scalar_one()))
     return found
@@ -69,7 +71,7 @@ def rectify(
 def _statement(plan: ErasurePlan, name: str, changes: list[Change]) -> Update:
     table = plan.schema.table(name)
     written = {table.c[change.column]: change.value for change in changes}
-    return overwrite(table).where(plan.belongs(name), _differs(plan, changes)).values(written)
+    return overwrite(table).where(plan.rows_of_person(name), _differs(plan, changes)).values(written)
 
 
 def _differs(plan: ErasurePlan, changes: list[Change]) -> Any:

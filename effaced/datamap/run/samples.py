@@ -27,7 +27,7 @@ def sample(
     """
     values = parameters_for_reading(session, plan, subject_id)
     found = []
-    for step, number in zip(plan.told, counted or [most] * len(plan.told), strict=True):
+    for step, number in zip(plan.reported_steps, counted or [most] * len(plan.reported_steps), strict=True):
         columns = _personal(plan, step) if number else []
         rows = session.execute(_query(plan, step, columns, most), values) if columns else ()
         found.append([_masked(plan, step, columns, row) for row in rows])
@@ -52,7 +52,7 @@ def _masked(plan: ErasurePlan, step: Step, columns: Sequence[str], row: Sequence
     live = plan.schema.tables[step.name].columns
     return {
         # One of a few words is told by its first letter.
-        name: HIDDEN if live[name].words and value is not None else mask(value)
+        name: HIDDEN if live[name].enum_values and value is not None else mask(value)
         for name, value in zip(columns, row, strict=True)
         if mask(value) != NOTHING
     }

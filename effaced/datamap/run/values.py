@@ -68,7 +68,7 @@ def _scrubbing(data_map: DataMap) -> list[ColumnRule]:
         for each in (table.columns, *(mention.columns for mention in table.mentions))
         for rule in each.values()
     ]
-    return [each for rule in columns for each in rule.inner if each.strategy is Strategy.SCRUB]
+    return [each for rule in columns for each in rule.leaf_rules if each.strategy is Strategy.SCRUB]
 
 
 def _looked_for(data_map: DataMap, rule: ColumnRule) -> list[str]:

@@ -55,7 +55,7 @@ class PartitionRules:
 
     checks: list[tuple[str, str]] = field(default_factory=list)
     """Name and SQL: some partition takes the row, and whichever does is content with it."""
-    filled: set[str] = field(default_factory=set)
+    not_null: set[str] = field(default_factory=set)
     """Columns that may not be NULL in some partition."""
     uniques: list[tuple[str, bool]] = field(default_factory=list)
     """What is indexed, as SQL, and whether NULLs repeat."""
@@ -69,7 +69,7 @@ def partition_rules(connection: Connection) -> dict[str, PartitionRules]:
     for name, check, sql in connection.execute(text(_CHECKS)):
         found.setdefault(name, PartitionRules()).checks.append((check, sql))
     for name, column in connection.execute(text(_FILLED)):
-        found.setdefault(name, PartitionRules()).filled.add(column)
+        found.setdefault(name, PartitionRules()).not_null.add(column)
     for name, same, sql in connection.execute(text(_UNIQUES)):
         found.setdefault(name, PartitionRules()).uniques.append((sql, not same))
     return found

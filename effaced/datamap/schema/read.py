@@ -161,7 +161,7 @@ def _facts(connection: Connection) -> _Facts:
 
 def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable:
     asked = facts.of_partitions.get(table.name, PartitionRules())
-    filled = {*table.primary, *asked.filled}
+    filled = {*table.primary, *asked.not_null}
     columns = {
         each["name"]: _column(
             each,

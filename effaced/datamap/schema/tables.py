@@ -60,7 +60,7 @@ class LiveColumn:
         )
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def enum_values(self) -> tuple[str, ...]:
         """The values an enum allows."""
         return tuple(self.type.enums) if isinstance(self.type, types.Enum) else ()
 
@@ -151,17 +151,17 @@ class LiveSchema:
     dialect: str
     tables: Mapping[str, LiveTable]
     foreign_keys: tuple[ForeignKey, ...]
-    outside: tuple[ForeignKey, ...] = ()
+    keys_from_outside: tuple[ForeignKey, ...] = ()
     """Foreign keys from tables of other schemas, which no map can declare."""
-    heirs: Mapping[str, list[str]] = field(default_factory=dict)
+    inheriting: Mapping[str, list[str]] = field(default_factory=dict)
     """PostgreSQL tables that others inherit from, and which those are."""
-    made: dict[str, TableClause] = field(default_factory=dict, repr=False, compare=False)
+    clauses: dict[str, TableClause] = field(default_factory=dict, repr=False, compare=False)
 
     def table(self, name: str) -> TableClause:
         """The table for building statements. SQLAlchemy quotes whatever the names hold."""
-        if name not in self.made:
-            self.made[name] = self._make(name, self.tables[name].columns)
-        return self.made[name]
+        if name not in self.clauses:
+            self.clauses[name] = self._make(name, self.tables[name].columns)
+        return self.clauses[name]
 
     def alias(self, name: str, columns: Iterable[str]) -> FromClause:
         """The same under another name, with these columns only: an alias of all of them costs a lot."""

@@ -20,13 +20,13 @@ class Concept:
 
     word: str
     label: str
-    tells: bool
+    personal: bool
     phrases: tuple[str, ...]
-    sure: tuple[str, ...]
+    sure_phrases: tuple[str, ...]
     families: frozenset[str] | None = None
 
     @property
-    def one(self) -> str:
+    def with_article(self) -> str:
         """The label as one says it: an e-mail address."""
         if self.word in _MASS or self.label.startswith("a "):
             return self.label

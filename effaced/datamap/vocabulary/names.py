@@ -210,7 +210,7 @@ def _numbered(name: tuple[str, ...], family: str | None) -> Concept | None:
     if len(name) < 2 or name[-1] not in _NUMBERED or _is_phrase(name):
         return None
     concept = _concept(name[:-1], family)
-    return concept if concept and concept.tells and concept.word != "free_text" else None
+    return concept if concept and concept.personal and concept.word != "free_text" else None
 
 
 def _first_concept(
@@ -229,7 +229,7 @@ def _of_its_table(table_name: tuple[str, ...], name: tuple[str, ...], family: st
     if not table_name or len(name) < 2 or name[-1] not in _NUMBERED:
         return None
     concept = _concept((table_name[-1], *name[:-1]), family)
-    return concept if concept and concept.tells else None
+    return concept if concept and concept.personal else None
 
 
 def concept_in(table: LiveTable, column: LiveColumn) -> Concept | None:
@@ -268,7 +268,7 @@ def _fitting(name: tuple[str, ...]) -> Iterator[tuple[int, Concept, tuple[str, .
         for concept, phrase in joined.get(word, ()):
             yield 2, concept, phrase
     for concept, phrase in by_first.get(name[0], ()):
-        if name[: len(phrase)] == phrase and (concept.tells or concept.word == "moment"):
+        if name[: len(phrase)] == phrase and (concept.personal or concept.word == "moment"):
             yield 1, concept, phrase
 
 

@@ -83,7 +83,7 @@ class BatchedErasure:
                 return None
             plan, values = self._plan_and_values(session, request)
             counts = session.execute(
-                select(*(step.affected.scalar_subquery() for step in plan.early)), values
+                select(*(step.count_affected.scalar_subquery() for step in plan.early)), values
             ).one()
             last = max((place for place, rows in enumerate(counts) if rows > self._rows), default=-1)
             steps = list(plan.early[: last + 1])
@@ -133,7 +133,7 @@ class BatchedErasure:
 
     def _plan_and_values(self, session: Session, request: Request) -> tuple[ErasurePlan, dict[str, Any]]:
         """The plan and the values of its statements. SubjectChanged if the row is somebody else's by now."""
-        plan = self._plan.named(request.subject_type)
+        plan = self._plan.for_people(request.subject_type)
         sealed = unseal_subject(self._keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer has its subject.")

@@ -40,18 +40,18 @@ def erase_locally(
     session: Session, keyring: Keyring, registry: ResolverRegistry, execution: Execution
 ) -> LocalChange:
     """Erase the person, verify it, and supersede their corrections. StillReachable if rows are left."""
-    request, person, keeps = execution.request, execution.person, list(execution.retention.keeps.values())
+    request, person, keeps = execution.request, execution.person, list(execution.retention.tables.values())
     # Read before the erasure, since that takes the references away.
     current, former = person.subject.refs if person.subject else {}, _former_refs(session, keyring, execution)
     superseded = Superseded()
     if person.has_corrections:
         supersede_open_corrections(session, person.keys, by=request)
         superseded = supersede_corrections(session, keyring, person.keys, by=request.id)
-    looks = (each.look for each in keeps)
+    looks = (each.count_kept for each in keeps)
     erased = erase_and_verify(session, execution.plan, execution.sealed.subject_id, looks)
     if erased.left:
         raise StillReachable(erased.left)
-    kept = {each.table: each.kept(row) for each, row in zip(keeps, erased.answers, strict=True)}
+    kept = {each.table: each.read_counts(row) for each, row in zip(keeps, erased.answers, strict=True)}
     calls = [
         Call(each.name, ref, after=each.after)
         for each in registry

@@ -54,7 +54,7 @@ def lock_and_read_person(
     more rows of the person than that.
     """
     # Under every key of the ring: a rotation makes nobody a stranger.
-    keys = keyring.fingerprints(plan.hashed(subject_id), purpose="subject")
+    keys = keyring.fingerprints(plan.hash_input(subject_id), purpose="subject")
     hmacs = [each.hmac for each in keys]
     values = plan.key.values(subject_id)
     this_request = {"request_id": request_id}
@@ -81,9 +81,9 @@ def _count_rows(
     batch: Pipeline, plan: ErasurePlan, values: Mapping[str, Any] | None, at_most: int
 ) -> PendingResult:
     """Count the person's rows per table, up to one more than `at_most`."""
-    if values is None or plan.many is None:
+    if values is None or plan.count_early is None:
         return PendingResult()
-    return batch.run(plan.many, {**values, **limited_to(at_most + 1)})
+    return batch.run(plan.count_early, {**values, **limited_to(at_most + 1)})
 
 
 _open_duplicates: Select[*tuple[Any, ...]] = (

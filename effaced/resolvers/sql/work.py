@@ -45,7 +45,7 @@ class Work:
         self._map = data_map
         self._hashing = hashing
         self._people = kind.name
-        self.fields = frozenset(data_map.seen_by(kind.name).rectify)
+        self.fields = frozenset(data_map.for_people(kind.name).rectify)
         self._planning = Lock()
         self._plan: ErasurePlan | None = None
         self._has_ledger = False
@@ -163,7 +163,7 @@ class Work:
             return plan
 
     def _make_plan(self, session: Session) -> ErasurePlan:
-        return plan_erasure(session.connection(), self._map, hashing=self._hashing).named(self._people)
+        return plan_erasure(session.connection(), self._map, hashing=self._hashing).for_people(self._people)
 
     def _require_ledger(self, db: OtherDatabase, span: Span) -> None:
         if self._config.ledger and not self._has_ledger:
@@ -232,7 +232,7 @@ def _outcome(
 
 
 def _has_rows(session: Session, plan: ErasurePlan, table: str, subject_id: str) -> bool:
-    there = exists().select_from(plan.schema.table(table)).where(plan.belongs(table))
+    there = exists().select_from(plan.schema.table(table)).where(plan.rows_of_person(table))
     return bool(session.execute(select(there), plan.key.require(subject_id)).scalar_one())
 
 

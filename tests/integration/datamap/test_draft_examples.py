@@ -79,7 +79,7 @@ def test_the_map_in_the_docs_fits_the_database(company, name):
 def test_erasing_by_the_map_in_the_docs_leaves_nothing_that_should_go(company, name, kind, subject_id, gone):
     connection = company.session.connection()
     run_script(connection, script_of(name))
-    plan = plan_erasure(connection, load_map(EXAMPLES / name / "datamap.yaml")).named(kind)
+    plan = plan_erasure(connection, load_map(EXAMPLES / name / "datamap.yaml")).for_people(kind)
     foreseen = dry_run(company.session, plan, subject_id)
     assert erase(company.session, plan, subject_id) == foreseen
     left = "\n".join(everything(company, plan, but_retained=True))
@@ -91,7 +91,7 @@ def test_erasing_by_the_map_in_the_docs_leaves_nothing_that_should_go(company, n
 def test_erasing_twice_changes_nothing(company, name, kind, subject_id, gone):
     connection = company.session.connection()
     run_script(connection, script_of(name))
-    plan = plan_erasure(connection, load_map(EXAMPLES / name / "datamap.yaml")).named(kind)
+    plan = plan_erasure(connection, load_map(EXAMPLES / name / "datamap.yaml")).for_people(kind)
     erase(company.session, plan, subject_id)
     before = everything(company, plan, but_retained=False)
     erase(company.session, plan, subject_id)

@@ -70,7 +70,7 @@ def test_an_erasure_does_what_the_map_says_and_nothing_else(
                 reject()
             for place, subject in enumerate(world.subjects):
                 for person in range(2 - place):
-                    erase_one(session, world, plan.named(kind_of(world, place)), subject, person)
+                    erase_one(session, world, plan.for_people(kind_of(world, place)), subject, person)
 
     holds()
 

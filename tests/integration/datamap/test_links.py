@@ -480,7 +480,7 @@ class TestSeveralKindsOfPeople:
 
     def plans(self, company):
         plan = company.plan(self.MAP)
-        return {name: plan.named(name) for name in ("customer", "employee")}
+        return {name: plan.for_people(name) for name in ("customer", "employee")}
 
     def test_are_erased_each_by_what_leads_to_them(self, company):
         plans = self.plans(company)
@@ -514,12 +514,12 @@ class TestSeveralKindsOfPeople:
         erased(company, plan, "1")
         erased(company, plan, "2")
         assert company.rows("SELECT id FROM homes") == [(7,)]
-        erased(company, plan.named("employee"), "2")
+        erased(company, plan.for_people("employee"), "2")
         assert company.rows("SELECT id FROM homes") == []
 
     def test_share_one_hash(self, company):
         data_map = company.map(self.MAP)
-        assert {data_map.hash} == {data_map.seen_by(name).hash for name in ("customer", "employee")}
+        assert {data_map.hash} == {data_map.for_people(name).hash for name in ("customer", "employee")}
 
     def test_whose_rows_others_point_at_want_a_mention(self, company):
         without = self.MAP.replace(

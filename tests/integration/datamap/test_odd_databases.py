@@ -202,7 +202,7 @@ def test_texts_are_searched_letter_by_letter_whatever_their_column_takes_for_the
         "version: 1\nsubject: {table: people, key: id}\ntables:\n"
         f"  people: {{columns: {{id: {{retain: law}}, it: {{{rule}}}}}}}\n"
     )
-    searched = re.findall(r"(.{12}) !?~ ", str(plan.counts.compile(company.session.connection())))
+    searched = re.findall(r"(.{12}) !?~ ", str(plan.count_affected.compile(company.session.connection())))
     assert set(searched) == {'COLLATE "C")'}
 
 

@@ -40,8 +40,8 @@ def shop(company):
 
 def looked(shop, yaml=SHOP, table="invoices", person="1"):
     plan = plan_retention(shop.plan(yaml), ZONE)
-    keep = plan.keeps[table]
-    return keep.kept(shop.session.execute(keep.look, plan.plan.key.require(person)).one())
+    keep = plan.tables[table]
+    return keep.read_counts(shop.session.execute(keep.count_kept, plan.plan.key.require(person)).one())
 
 
 def end(shop, today, yaml=SHOP, person="1"):
@@ -49,11 +49,11 @@ def end(shop, today, yaml=SHOP, person="1"):
     plan = plan_retention(shop.plan(yaml), ZONE)
     values = {**plan.plan.key.require(person), TODAY: today}
     foreseen = {
-        name: DueRows(*shop.session.execute(keep.due, values).one()) for name, keep in plan.keeps.items()
+        name: DueRows(*shop.session.execute(keep.count_due, values).one()) for name, keep in plan.tables.items()
     }
     done = {}
     values |= limited_to(1_000)
-    for name, keep in plan.keeps.items():
+    for name, keep in plan.tables.items():
         deleted = shop.session.execute(keep.delete, values).rowcount if keep.delete is not None else 0
         changed = shop.session.execute(keep.change, values).rowcount if keep.change is not None else 0
         done[name] = (deleted, changed)
@@ -480,9 +480,9 @@ def test_each_kind_of_people_has_its_own_ends(company):
     plans = plan_retention(company.plan(yaml), ZONE)
     found = {}
     for kind in ("customer", "employee"):
-        plan = plans.named(kind)
-        (keep,) = plan.keeps.values()
-        found[kind] = keep.kept(company.session.execute(keep.look, plan.plan.key.require("1")).one())
+        plan = plans.for_people(kind)
+        (keep,) = plan.tables.values()
+        found[kind] = keep.read_counts(company.session.execute(keep.count_kept, plan.plan.key.require("1")).one())
     assert {kind: (each.table, each.first_due) for kind, each in found.items()} == {
         "customer": ("customers", date(2021, 1, 2)),
         "employee": ("staff", date(2023, 1, 2)),

@@ -65,7 +65,7 @@ def test_samples_are_up_to_three_masked_rows_per_step(company: Company) -> None:
     plan = company.plan(MAP)
     found = dict(
         zip(
-            ((step.name, step.action.value) for step in plan.told),
+            ((step.name, step.action.value) for step in plan.reported_steps),
             sample(company.session, plan, "1"),
             strict=True,
         )

@@ -85,4 +85,4 @@ def test_a_map_that_gets_a_second_kind_knows_its_people_again(two, tmp_path):
     )
     with two.db.read() as session:
         one = plan_erasure(session.connection(), load_map(tmp_path / "one.yaml"))
-    assert one.hashed("1") == two.plan.hashed("1") != two.plan.named("employee").hashed("1")
+    assert one.hash_input("1") == two.plan.hash_input("1") != two.plan.for_people("employee").hash_input("1")
