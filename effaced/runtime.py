@@ -63,7 +63,7 @@ from effaced.requests.housekeeping import forget_old_answers, forget_policies_of
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.retention.run import Ender, refresh
+from effaced.retention.run import RetentionEnder, reassess_stale
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.facade import Outbox
 from effaced.saga.gate import Gate
@@ -137,8 +137,8 @@ class Runtime:
         return self._retention
 
     @cached_property
-    def ender(self) -> Ender:
-        return Ender(self.db, self.keyring, self.retention, self.settings.batch_rows)
+    def ender(self) -> RetentionEnder:
+        return RetentionEnder(self.db, self.keyring, self.retention, self.settings.batch_rows)
 
     @cached_property
     def backoff(self) -> BackoffPolicy:
@@ -293,7 +293,7 @@ class Runtime:
     def tidy_retentions(self) -> None:
         """Keep the register of what is retained true."""
         for _ in range(_MOST_BATCHES):
-            if not refresh(self.db, self.keyring, self.retention):
+            if not reassess_stale(self.db, self.keyring, self.retention):
                 break
 
     def end_retentions(self, *, seconds: float | None = None) -> None:

@@ -26,7 +26,7 @@ from effaced.retention.read import (
     list_kept,
     plain_retention,
 )
-from effaced.retention.run import Result, all_due, count_due_requests
+from effaced.retention.run import RequestResult, count_due_requests, iterate_due_requests
 from effaced.runtime import Runtime
 
 _ACTOR = "cli"
@@ -155,7 +155,7 @@ def _carry_out(
     with progress:
         all_of_them = progress.add_task("requests", total=number)
         long = progress.add_task("", visible=False)
-        chosen = all_due(runtime.db, runtime.retention) if ids is None else ids
+        chosen = iterate_due_requests(runtime.db, runtime.retention) if ids is None else ids
         for each in runtime.ender.end_requests(chosen, actor=_ACTOR, reason=reason, tell=tell):
             ref = _ref(runtime, each.request_id)
             if as_json:
@@ -222,7 +222,7 @@ def _why(line: RetentionLine) -> tuple[str, str]:
     return "\n".join(dict.fromkeys(bases)), "\n".join(dict.fromkeys(each or "-" for each in untils))
 
 
-def _said(result: Result) -> str:
+def _said(result: RequestResult) -> str:
     done = ", ".join(
         f"{what.table}: {what.deleted:,} deleted, {what.changed:,} anonymised" for what in result.done
     )
@@ -231,7 +231,7 @@ def _said(result: Result) -> str:
     return done or "nothing was left to erase."
 
 
-def _plain(ref: str, result: Result) -> dict[str, object]:
+def _plain(ref: str, result: RequestResult) -> dict[str, object]:
     return {
         "request": ref,
         "tables": [

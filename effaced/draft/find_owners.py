@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.names import (
-    head,
+    head_word,
     is_one_of,
     split_name,
     table_words,
@@ -165,7 +165,7 @@ def _only_works(sketch: Sketch, edge: Edge) -> bool:
         return True
     # A tour can do without its driver, the driver's documents can't.
     needless = sketch.nullable(edge) and not tells(sketch.schema.tables[edge.table]) and not edge.where
-    needless = needless and head(edge.to) not in table_words(edge.table)
+    needless = needless and head_word(edge.to) not in table_words(edge.table)
     return needless or _of_others(sketch, edge)
 
 

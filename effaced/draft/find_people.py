@@ -11,7 +11,14 @@ from effaced.datamap.compile.key import KEY_FAMILIES
 from effaced.datamap.schema.tables import LiveSchema, LiveTable
 from effaced.datamap.vocabulary import words
 from effaced.datamap.vocabulary.concepts import BY_WORD
-from effaced.datamap.vocabulary.names import concept_in, head, is_one_of, singular, split_name, table_words
+from effaced.datamap.vocabulary.names import (
+    concept_in,
+    head_word,
+    is_one_of,
+    singular,
+    split_name,
+    table_words,
+)
 from effaced.draft.roles import is_staff, role
 from effaced.draft.samples import Samples, shape
 from effaced.draft.sketch import Edge, Person
@@ -279,7 +286,7 @@ def key_of(table: LiveTable) -> tuple[str, ...]:
 def _kind(table: str) -> str:
     if is_staff(table) and not is_one_of(table, words.STAFF):
         return "_".join(table_words(table))
-    return singular(head(table)) or "person"
+    return singular(head_word(table)) or "person"
 
 
 def _with_own_kinds(people: list[Person]) -> list[Person]:

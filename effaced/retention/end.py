@@ -51,7 +51,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TableResult:
     """What ending did in one table."""
 
     table: str
@@ -64,13 +64,13 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TransactionResult:
     """What one transaction did. If that was not all: how many rows are done by now, of how many.
 
     None of any number if nobody has counted them yet.
     """
 
-    done: tuple[Done, ...] = ()
+    done: tuple[TableResult, ...] = ()
     finished: bool = True
     rows: int = 0
     of: int = 0
@@ -85,7 +85,7 @@ def end_retentions(
     by: Instruction,
     at_most: int,
     left: int = 0,
-) -> Part:
+) -> TransactionResult:
     """Erase what has come due of this request's person, children first, up to so many rows.
 
     `left`, as `count_left` gives it, is recorded so that progress can be shown. Conflict if
@@ -117,7 +117,7 @@ def end_retentions(
         event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(by.note))
         append_one(session, event, actor=by.actor, request_id=request.id, subject=request.subject)
     if not batch.finished:
-        return _go_on(session, request_id, done, by, left)
+        return _record_progress(session, request_id, done, by, left)
     reassess(session, keyring, plans, request, [each for each in retentions if each.closed_at is None])
     return _finish(session, request_id, done)
 
@@ -129,7 +129,7 @@ def _plan_of(plans: RetentionPlan, request: Request) -> RetentionPlan:
         raise NotFound("The data map no longer declares this kind of people.") from None
 
 
-def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[Done, ...]:
+def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[TableResult, ...]:
     """Delete or change what has come due, and say what was done in each table where anything was."""
     in_use = plan.count_reused_key is not None and batch.session.scalar(plan.count_reused_key, batch.values)
     done = tuple(each for keep in plan.tables.values() if (each := batch.carry_out(keep)).rows)
@@ -140,7 +140,7 @@ def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[Done, ...]:
     return done
 
 
-def _ended(plan: RetentionPlan, done: Sequence[Done]) -> Iterator[tuple[str, Action, int]]:
+def _ended(plan: RetentionPlan, done: Sequence[TableResult]) -> Iterator[tuple[str, Action, int]]:
     """Table, action and number of rows for the audit trail."""
     for each in done:
         if each.deleted:
@@ -150,7 +150,7 @@ def _ended(plan: RetentionPlan, done: Sequence[Done]) -> Iterator[tuple[str, Act
             yield each.table, _changed_to(plan, each.table), each.changed
 
 
-def count_left(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
+def count_remaining_rows(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
     """How many rows are still to go or to change. With very many this takes a while, so not in `end`."""
     request = session.get_one(Request, request_id)
     plan = plans.for_people(request.subject_type)
@@ -168,17 +168,19 @@ def hand_over(session: Session, request_id: UUID, *, after: timedelta = timedelt
     session.execute(update(RetentionEnding).where(mine).values(go_on_at=dbtime.now(session) + after))
 
 
-def give_up(session: Session, request_id: UUID) -> None:
+def stop_ending(session: Session, request_id: UUID) -> None:
     """Nobody goes on with it until a person says so again."""
     session.execute(delete(RetentionEnding).where(RetentionEnding.request_id == request_id))
 
 
-def _finish(session: Session, request_id: UUID, done: tuple[Done, ...] = ()) -> Part:
-    give_up(session, request_id)
-    return Part(done)
+def _finish(session: Session, request_id: UUID, done: tuple[TableResult, ...] = ()) -> TransactionResult:
+    stop_ending(session, request_id)
+    return TransactionResult(done)
 
 
-def _go_on(session: Session, request_id: UUID, done: tuple[Done, ...], by: Instruction, left: int) -> Part:
+def _record_progress(
+    session: Session, request_id: UUID, done: tuple[TableResult, ...], by: Instruction, left: int
+) -> TransactionResult:
     """Record that there is more to do, who began it, and that somebody is working on it now."""
     ending = session.get(RetentionEnding, request_id)
     if ending is None:
@@ -190,7 +192,7 @@ def _go_on(session: Session, request_id: UUID, done: tuple[Done, ...], by: Instr
         ending.of = ending.rows + left
     ending.rows += sum(each.rows for each in done)
     ending.go_on_at = dbtime.now(session) + _LEFT_ALONE
-    return Part(done, False, ending.rows, ending.of)
+    return TransactionResult(done, False, ending.rows, ending.of)
 
 
 def _lock_open(session: Session, retentions: Sequence[Retention]) -> list[Retention]:
@@ -213,7 +215,7 @@ class _Batch:
     def finished(self) -> bool:
         return self.left > 0
 
-    def carry_out(self, keep: TableRetention) -> Done:
+    def carry_out(self, keep: TableRetention) -> TableResult:
         deleted = changed = 0
         while self.left > 0:
             gone, altered = self._run(keep, keep.delete), self._run(keep, keep.change)
@@ -225,7 +227,7 @@ class _Batch:
             if not gone + altered:
                 raise Conflict(f"The database kept rows that it should have changed: {keep.table}.")
             self.left -= self.most // _ROUNDS
-        return Done(keep.table, deleted, changed)
+        return TableResult(keep.table, deleted, changed)
 
     def _run(self, keep: TableRetention, statement: Delete | Update | None) -> int:
         if statement is None or self.left <= 0:

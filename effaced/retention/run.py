@@ -22,11 +22,18 @@ from effaced.core.log import get_logger
 from effaced.datamap.plan.retention import RetentionPlan, current_retention
 from effaced.requests.retention import open_retentions_of, reassess
 from effaced.requests.tables import Request, Retention, RetentionEnding
-from effaced.retention.end import Done, Instruction, count_left, end_retentions, give_up, hand_over
+from effaced.retention.end import (
+    Instruction,
+    TableResult,
+    count_remaining_rows,
+    end_retentions,
+    hand_over,
+    stop_ending,
+)
 
 _log = get_logger(__name__)
 BATCH_ROWS = 20_000
-_LOT = 200
+_AT_ONCE = 200
 # Dates may be filled in, rows may go by the company's own hand: so often everything is looked at again.
 _UNDATED_EVERY = timedelta(days=1)
 _ALL_EVERY = timedelta(days=30)
@@ -39,11 +46,11 @@ ReportProgress = Callable[[UUID, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RequestResult:
     """What became of one request: the rows that went, and why no more did. Unfinished: others go on."""
 
     request_id: UUID
-    done: tuple[Done, ...] = ()
+    done: tuple[TableResult, ...] = ()
     error: str | None = None
     finished: bool = True
 
@@ -53,7 +60,7 @@ class Result:
 
 
 @dataclass(slots=True)
-class Ender:
+class RetentionEnder:
     """Ends retentions by the plan in force, no transaction changing more rows than `batch_rows`.
 
     The plan is made anew when the schema has changed.
@@ -72,14 +79,14 @@ class Ender:
         reason: str | None,
         until: float | None = None,
         tell: ReportProgress | None = None,
-    ) -> Iterator[Result]:
+    ) -> Iterator[RequestResult]:
         """Erase what has come due of these requests, one after the other.
 
         What fails is undone, and holds no other request up. What is not done `until` then, by the monotonic
         clock, the scheduler does. A person gives a reason; without one nothing happens.
         """
         for request_id in request_ids:
-            yield self._end(_Order(request_id, actor, reason), until, tell)
+            yield self._end(_EndingTask(request_id, actor, reason), until, tell)
 
     def end_due(self, *, on_schedule: bool, until: float | None = None) -> int:
         """Go on with what people have begun and, on schedule, erase what has come due; how many rows went."""
@@ -91,22 +98,22 @@ class Ender:
                 rows += self._end(order, until, _log_progress).rows
         return rows
 
-    def _orders(self, *, on_schedule: bool) -> list[_Order]:
+    def _orders(self, *, on_schedule: bool) -> list[_EndingTask]:
         begun = select(RetentionEnding).where(RetentionEnding.go_on_at <= dbtime.NOW)
         with self.database.read() as session:
             found = session.scalars(
-                begun.order_by(RetentionEnding.go_on_at).limit(_LOT), dbtime.from_now(session)
+                begun.order_by(RetentionEnding.go_on_at).limit(_AT_ONCE), dbtime.from_now(session)
             ).all()
-            orders = [_Order(each.request_id, each.actor, note=_note_of(each)) for each in found]
+            orders = [_EndingTask(each.request_id, each.actor, note=_note_of(each)) for each in found]
             if orders or not on_schedule:
                 return orders
             untried = and_(
                 Retention.looked_at < clock.now() - _TRIED_EVERY,
                 Retention.request_id.not_in(select(RetentionEnding.request_id)),
             )
-            return [_Order(each) for each in due_requests(session, self.plan, untried, limit=_LOT)]
+            return [_EndingTask(each) for each in due_requests(session, self.plan, untried, limit=_AT_ONCE)]
 
-    def _end(self, order: _Order, until: float | None, tell: ReportProgress | None) -> Result:
+    def _end(self, order: _EndingTask, until: float | None, tell: ReportProgress | None) -> RequestResult:
         try:
             return self._end_in_parts(order, until, tell)
         except Refused:
@@ -114,7 +121,7 @@ class Ender:
         except KeyboardInterrupt:
             # Whoever stops it wants nobody else to go on.
             with self.database.begin() as session:
-                give_up(session, order.request_id)
+                stop_ending(session, order.request_id)
             raise
         except Exception as error:
             name = type(error).__name__
@@ -124,7 +131,9 @@ class Ender:
             said = error.message if isinstance(error, EffacedError) else f"It failed ({name})."
             return order.result(error=said)
 
-    def _end_in_parts(self, order: _Order, until: float | None, tell: ReportProgress | None) -> Result:
+    def _end_in_parts(
+        self, order: _EndingTask, until: float | None, tell: ReportProgress | None
+    ) -> RequestResult:
         left = 0
         while True:
             in_time = _in_time(until)
@@ -147,20 +156,20 @@ class Ender:
             left = 0
             if not part.of:
                 with self.database.read() as session:
-                    left = count_left(session, self.keyring, self.plan, order.request_id)
+                    left = count_remaining_rows(session, self.keyring, self.plan, order.request_id)
             if tell:
                 tell(order.request_id, part.rows, part.of or part.rows + left)
 
 
 @dataclass(slots=True)
-class _Order:
+class _EndingTask:
     """Who wants what has come due of a request erased, why, and what has been done for it here."""
 
     request_id: UUID
     actor: str = SYSTEM
     reason: str | None = None
     note: NoteRef | None = None
-    done: dict[str, Done] = field(default_factory=dict)
+    done: dict[str, TableResult] = field(default_factory=dict)
 
     def write_note(self, session: Session, keyring: Keyring) -> NoteRef | None:
         if self.reason is not None and self.note is None:
@@ -168,14 +177,14 @@ class _Order:
             self.note = write_note(session, keyring, self.reason, author=self.actor, request_id=about)
         return self.note
 
-    def add(self, done: Iterable[Done]) -> None:
+    def add(self, done: Iterable[TableResult]) -> None:
         for each in done:
-            before = self.done.get(each.table, Done(each.table, 0, 0))
+            before = self.done.get(each.table, TableResult(each.table, 0, 0))
             both = before.deleted + each.deleted, before.changed + each.changed
-            self.done[each.table] = Done(each.table, *both)
+            self.done[each.table] = TableResult(each.table, *both)
 
-    def result(self, *, error: str | None = None, finished: bool = True) -> Result:
-        return Result(self.request_id, tuple(self.done.values()), error, finished)
+    def result(self, *, error: str | None = None, finished: bool = True) -> RequestResult:
+        return RequestResult(self.request_id, tuple(self.done.values()), error, finished)
 
 
 def is_due(today: date) -> ColumnElement[bool]:
@@ -192,12 +201,12 @@ def due_requests(
     return list(dict.fromkeys(row.request_id for row in rows))
 
 
-def all_due(database: Database, plan: RetentionPlan) -> Iterator[UUID]:
+def iterate_due_requests(database: Database, plan: RetentionPlan) -> Iterator[UUID]:
     """Whose retention has ended by now, a lot at a time; each is to be ended before the next is taken."""
     begun = clock.now()
     while True:
         with database.read() as session:
-            lot = due_requests(session, plan, Retention.looked_at < begun, limit=_LOT)
+            lot = due_requests(session, plan, Retention.looked_at < begun, limit=_AT_ONCE)
         if not lot:
             return
         yield from lot
@@ -208,13 +217,13 @@ def count_due_requests(session: Session, plan: RetentionPlan) -> int:
     return session.scalar(query) or 0
 
 
-def refresh(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
+def reassess_stale(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
     """Reassess what the map or the data may have changed, some at a time; how many requests."""
     with database.read() as session:
         query = select(Retention.request_id, Retention.looked_at).where(
             Retention.closed_at.is_(None), _stale(plan)
         )
-        rows = session.execute(query.order_by(Retention.looked_at).limit(_LOT))
+        rows = session.execute(query.order_by(Retention.looked_at).limit(_AT_ONCE))
         ids = list(dict.fromkeys(row.request_id for row in rows))
     seen = 0
     for request_id in ids:
@@ -228,7 +237,7 @@ def refresh(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
         except Exception as error:
             _log.error("retention_look_failed", request=str(request_id), error=type(error).__name__)
             with database.begin() as session:
-                _touch(open_retentions_of(session, request_id))
+                _mark_looked_at(open_retentions_of(session, request_id))
     return seen
 
 
@@ -249,7 +258,7 @@ def _failed(session: Session, plan: RetentionPlan, request_id: UUID, error: Exce
         for each in open_retentions_of(session, request_id)
         if each.first_due and each.first_due <= plan.today
     ]
-    _touch(due)
+    _mark_looked_at(due)
     # Told once, not at every try.
     if any(each.error != name for each in due):
         request = session.get_one(Request, request_id)
@@ -260,10 +269,10 @@ def _failed(session: Session, plan: RetentionPlan, request_id: UUID, error: Exce
     if isinstance(error, OperationalError | InterfaceError):
         hand_over(session, request_id, after=_SOON)
     else:
-        give_up(session, request_id)
+        stop_ending(session, request_id)
 
 
-def _touch(retentions: Sequence[Retention]) -> None:
+def _mark_looked_at(retentions: Sequence[Retention]) -> None:
     for each in retentions:
         each.looked_at = clock.now()
 

@@ -23,7 +23,7 @@ from effaced.requests.execute import Executor
 from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request, Retention
 from effaced.resolvers.registry import ResolverRegistry
-from effaced.retention.run import Ender, Result, due_requests
+from effaced.retention.run import RequestResult, RetentionEnder, due_requests
 
 MAP = dedent("""
     version: 1
@@ -103,10 +103,10 @@ class Shop:
         return request.id
 
     @property
-    def ender(self) -> Ender:
-        return Ender(self.db, self.keyring, self.plan, self.batch_rows)
+    def ender(self) -> RetentionEnder:
+        return RetentionEnder(self.db, self.keyring, self.plan, self.batch_rows)
 
-    def end(self, day: date, *, reason: str = "its time is over", **more: Any) -> list[Result]:
+    def end(self, day: date, *, reason: str = "its time is over", **more: Any) -> list[RequestResult]:
         with on(day):
             with self.db.read() as session:
                 ids = due_requests(session, self.plan)

@@ -26,11 +26,11 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
     """What the role can't see or do, for the whole map; somebody may give it the right at any time."""
     if schema.dialect != "postgresql":
         return
-    may = catalog_access.access(connection)
+    may = catalog_access.read_access(connection)
     locked = locked_by_anybody(data_map)
     for name, table in data_map.tables.items():
         if name in may and name in schema.tables:
-            for said in (*_hidden(may[name]), *_missing(schema, data_map, table, may[name])):
+            for said in (*_hidden_rows(may[name]), *_missing_rights(schema, data_map, table, may[name])):
                 yield table.line, f"{name}: {said}"
             unlocked = may[name].unwritable >= set(schema.tables[name].columns)
             if unlocked and name in locked and not columns_written(data_map, table):
@@ -38,7 +38,7 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
     for name, line in data_map.not_personal.items():
         unreadable = may[name].unreadable if name in may else None
         if unreadable and (unread := columns_pointing_at_shared_rows(schema, data_map, name) & unreadable):
-            yield line, f"{name}: {_unread(unread)}"
+            yield line, f"{name}: {_cannot_read(unread)}"
 
 
 def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
@@ -46,10 +46,10 @@ def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: Data
     if schema.dialect != "postgresql":
         return
     yield from _out_of_sight(connection, data_map)
-    found = catalog_access.obstacles(connection)
+    found = catalog_access.read_obstacles(connection)
     for name, table in data_map.tables.items():
         if name in found and (needs_delete(table) or columns_written(data_map, table)):
-            for said in _otherwise(found[name]):
+            for said in _describe_obstacles(found[name]):
                 yield table.line, f"{name}: {said}"
 
 
@@ -69,7 +69,7 @@ def _out_of_sight(connection: Connection, data_map: DataMap) -> Iterator[Finding
         yield line, f"{name}: there are two tables that a map would call so; rename the one with the dot"
 
 
-def _hidden(may: Access) -> Iterator[str]:
+def _hidden_rows(may: Access) -> Iterator[str]:
     if may.hidden:
         yield (
             "row-level security may hide rows from the role that effaced connects as, and what is hidden is"
@@ -78,7 +78,7 @@ def _hidden(may: Access) -> Iterator[str]:
         )
 
 
-def _otherwise(found: Obstacles) -> Iterator[str]:
+def _describe_obstacles(found: Obstacles) -> Iterator[str]:
     if found.rules:
         yield (
             f"the rule {', '.join(found.rules)} changes what a DELETE or UPDATE does here; drop it, or"
@@ -91,21 +91,21 @@ def _otherwise(found: Obstacles) -> Iterator[str]:
         )
 
 
-def _missing(schema: LiveSchema, data_map: DataMap, table: TableRule, may: Access) -> Iterator[str]:
+def _missing_rights(schema: LiveSchema, data_map: DataMap, table: TableRule, may: Access) -> Iterator[str]:
     if not may.in_schema:
         yield "the role that effaced connects as may not use its schema; GRANT USAGE"
     if needs_delete(table) and not may.deletes:
         yield "the role that effaced connects as may not delete its rows; GRANT DELETE"
     # Most roles may do everything: then nobody need work out what is needed.
     if may.unwritable and (unwritten := columns_written(data_map, table) & may.unwritable):
-        yield f"the role that effaced connects as may not change {_list(unwritten)}; GRANT UPDATE"
+        yield f"the role that effaced connects as may not change {_joined(unwritten)}; GRANT UPDATE"
     if may.unreadable and (unread := columns_read(schema, data_map, table) & may.unreadable):
-        yield _unread(unread)
+        yield _cannot_read(unread)
 
 
-def _unread(columns: Iterable[str]) -> str:
-    return f"the role that effaced connects as may not read {_list(columns)}; GRANT SELECT"
+def _cannot_read(columns: Iterable[str]) -> str:
+    return f"the role that effaced connects as may not read {_joined(columns)}; GRANT SELECT"
 
 
-def _list(columns: Iterable[str]) -> str:
+def _joined(columns: Iterable[str]) -> str:
     return ", ".join(sorted(columns))

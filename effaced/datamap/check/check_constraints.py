@@ -29,7 +29,7 @@ _EMPTY = {"json": "{}", "array": "{}", "binary": b""}
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _WrittenRows:
     """What is written into rows of a table, and which of these columns are to be tried."""
 
     table: LiveTable
@@ -78,23 +78,23 @@ def check_constraint_problems(
     dialect = schema.dialect
     cases = [each for each in _cases(schema, data_map) if isinstance(each, _Case)]
     for each, answer in zip(
-        cases, _answers(connection, [case.query(dialect) for case in cases]), strict=True
+        cases, _evaluate_all(connection, [case.query(dialect) for case in cases]), strict=True
     ):
         # A CHECK that comes out as NULL is satisfied.
         if answer is not None and answer is not _UNKNOWN and not answer:
             yield _refused(each)
     if dialect == "postgresql":
-        yield from _domains(connection, schema, data_map)
-        yield from _too_old(connection, schema, data_map)
+        yield from _domain_problems(connection, schema, data_map)
+        yield from _json_on_old_server(connection, schema, data_map)
 
 
-def check_notes(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+def check_constraint_notes(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     """CHECKs that may or may not be satisfied: it depends on what else is in the row."""
     yield from (each for each in _cases(schema, data_map) if not isinstance(each, _Case))
 
 
 def _cases(schema: LiveSchema, data_map: DataMap) -> Iterator[_Case | Finding]:
-    for written in _written(schema, data_map):
+    for written in _written_rows(schema, data_map):
         live = written.table
         for check in live.checks:
             rules = written.rules_of(check)
@@ -110,23 +110,23 @@ def _cases(schema: LiveSchema, data_map: DataMap) -> Iterator[_Case | Finding]:
                 )
 
 
-def _written(schema: LiveSchema, data_map: DataMap) -> Iterator[_Written]:
+def _written_rows(schema: LiveSchema, data_map: DataMap) -> Iterator[_WrittenRows]:
     by_erasure = (
-        _Written(live, rules, dict.fromkeys(rules)) for live, rules in written_columns(schema, data_map)
+        _WrittenRows(live, rules, dict.fromkeys(rules)) for live, rules in written_columns(schema, data_map)
     )
     # A map that names columns which are not there has other problems.
-    for each in (*by_erasure, *_ended(schema, data_map)):
+    for each in (*by_erasure, *_written_after_retention(schema, data_map)):
         if set(each.rules) <= set(each.table.columns):
             yield each
 
 
-def _ended(schema: LiveSchema, data_map: DataMap) -> Iterator[_Written]:
+def _written_after_retention(schema: LiveSchema, data_map: DataMap) -> Iterator[_WrittenRows]:
     for name, table in data_map.tables.items():
         live, after, ends = schema.tables.get(name), after_retention(table), ending_columns(table)
         # A row whose cells all end on one day goes as it is.
         if live is not None and ends and (after.stays or not ends_at_once(table)):
             tried = {column: rule.until for column, rule in ends.items()}
-            yield _Written(live, after.changed, tried, row_goes=not after.stays)
+            yield _WrittenRows(live, after.changed, tried, row_goes=not after.stays)
 
 
 def _refused(case: _Case) -> Finding:
@@ -185,19 +185,19 @@ def _literal(column: LiveColumn, value: Any, dialect: str) -> ColumnElement[Any]
     return cast(literal(str(value), String()), column.type)
 
 
-def _answers(connection: Connection, questions: Sequence[ColumnElement[Any]]) -> list[Any]:
+def _evaluate_all(connection: Connection, questions: Sequence[ColumnElement[Any]]) -> list[Any]:
     """All in one SELECT; one by one if the database stumbles over one of them."""
     if not questions:
         return []
-    answers, _ = _ask(connection, questions)
+    answers, _ = _evaluate(connection, questions)
     if answers is not None:
         return answers
     if len(questions) == 1:
         return [_UNKNOWN]
-    return [each for question in questions for each in _answers(connection, [question])]
+    return [each for question in questions for each in _evaluate_all(connection, [question])]
 
 
-def _ask(
+def _evaluate(
     connection: Connection, questions: Sequence[ColumnElement[Any]]
 ) -> tuple[list[Any] | None, DBAPIError | None]:
     point = connection.begin_nested()
@@ -209,8 +209,8 @@ def _ask(
         point.rollback()
 
 
-def _domains(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    for written in _written(schema, data_map):
+def _domain_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    for written in _written_rows(schema, data_map):
         live = written.table
         for name in written.tried:
             rule, column = written.rules[name], live.columns[name]
@@ -218,7 +218,7 @@ def _domains(connection: Connection, schema: LiveSchema, data_map: DataMap) -> I
             if column.domain is None or value is _UNKNOWN:
                 continue
             question = cast(_literal(column, value, schema.dialect), column.domain)
-            answers, error = _ask(connection, [question])
+            answers, error = _evaluate(connection, [question])
             state = getattr(error.orig, "sqlstate", None) if error else None
             if answers is None and state == "23514":
                 broken = getattr(getattr(error.orig if error else None, "diag", None), "constraint_name", "")
@@ -229,11 +229,11 @@ def _domains(connection: Connection, schema: LiveSchema, data_map: DataMap) -> I
                 )
 
 
-def _too_old(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+def _json_on_old_server(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     version = getattr(connection.dialect, "server_version_info", None) or (0,)
     if version[0] >= _TEXT_JSON_SINCE:
         return
-    for written in _written(schema, data_map):
+    for written in _written_rows(schema, data_map):
         live = written.table
         for name in written.tried:
             rule = written.rules[name]

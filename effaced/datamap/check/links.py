@@ -18,12 +18,12 @@ Finding = tuple[int, str]
 def link_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for table in data_map.tables.values():
         for link in table.links:
-            yield from _columns(schema, data_map, table, link, "link")
-            yield from _merging(data_map, table, link)
+            yield from _column_problems(schema, data_map, table, link, "link")
+            yield from _surrogates_merging_people(data_map, table, link)
             yield from _kept_under_deleted(data_map, table, link)
-        yield from _below_itself(schema, table)
+        yield from _links_to_itself(schema, table)
         for mention in table.mentions:
-            yield from _columns(schema, data_map, table, mention.link, "mentions")
+            yield from _column_problems(schema, data_map, table, mention.link, "mentions")
             yield from _mentioned_by_own_rows(data_map, table, mention)
             for column, rule in mention.columns.items():
                 if table.name in schema.tables and column not in schema.tables[table.name].columns:
@@ -80,7 +80,7 @@ def find_cycles(data_map: DataMap) -> list[tuple[str, ...]]:
     return cycles
 
 
-def _columns(
+def _column_problems(
     schema: LiveSchema, data_map: DataMap, table: TableRule, link: Link, what: str
 ) -> Iterator[Finding]:
     live, parent = schema.tables.get(table.name), schema.tables.get(link.to)
@@ -101,7 +101,7 @@ def _columns(
             whole = False
         elif message := _mismatch(f"{table.name}.{own}", mine, f"{link.to}.{other}", theirs, link.as_text):
             yield link.line, f"{table.name}.{what}: {message}"
-    yield from _condition(schema, live, link, what)
+    yield from _condition_problems(schema, live, link, what)
     if whole and not link.back and not _names_one_person(schema, data_map, link):
         columns = ", ".join(link.targets)
         yield (
@@ -111,7 +111,7 @@ def _columns(
         )
 
 
-def _condition(schema: LiveSchema, live: LiveTable, link: Link, what: str) -> Iterator[Finding]:
+def _condition_problems(schema: LiveSchema, live: LiveTable, link: Link, what: str) -> Iterator[Finding]:
     for name, values in link.where:
         column = live.columns.get(name)
         if column is None:
@@ -125,7 +125,7 @@ def _condition(schema: LiveSchema, live: LiveTable, link: Link, what: str) -> It
                 yield link.line, f"{live.name}.{what}.where.{name}: {unfit}"
 
 
-def _below_itself(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
+def _links_to_itself(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
     """Rows below rows of the same table, as deep as it goes."""
     within = [link for link in table.links if link.to == table.name]
     if not within:
@@ -145,12 +145,16 @@ def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn, as_tex
     """Why the link could pass over rows, or take those of others."""
     if as_text:
         for name, column in ((own, mine), (other, theirs)):
-            if not _wordy(column):
+            if not _is_whole_key(column):
                 return f"{name} must be {one_of(KEY_FAMILIES)} to be compared as text"
         return None
     if mine.family != theirs.family:
         if mine.family and theirs.family:
-            hint = "; with 'as: text' they are compared as texts" if _wordy(mine) and _wordy(theirs) else ""
+            hint = (
+                "; with 'as: text' they are compared as texts"
+                if _is_whole_key(mine) and _is_whole_key(theirs)
+                else ""
+            )
             return f"{own} is {mine.family} but {other} is {theirs.family}, so they never match{hint}"
         unknown, known, family = (other, own, mine.family) if mine.family else (own, other, theirs.family)
         return f"{unknown} has no known type but {known} is {family}, so rows may not match; declare the type"
@@ -163,7 +167,7 @@ def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn, as_tex
     return None
 
 
-def _wordy(column: LiveColumn) -> bool:
+def _is_whole_key(column: LiveColumn) -> bool:
     return column.family in KEY_FAMILIES and not column.fractional
 
 
@@ -179,7 +183,7 @@ def _names_one_person(schema: LiveSchema, data_map: DataMap, link: Link) -> bool
     return bool(own) and own <= set(link.targets)
 
 
-def _merging(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
+def _surrogates_merging_people(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
     sides = [(table, column) for column in link.columns]
     if link.to in data_map.tables:
         sides += [(data_map.tables[link.to], column) for column in link.targets]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 
 from effaced.core.errors import Problem
-from effaced.datamap.check.check_constraints import check_notes
+from effaced.datamap.check.check_constraints import check_constraint_notes
 from effaced.datamap.check.copies import copy_notes
 from effaced.datamap.check.personal_names import column_sounds_like, table_sounds_like
 from effaced.datamap.model.data_map import DataMap, Link, Strategy, TableRule
@@ -23,9 +23,13 @@ def find_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) ->
         *_sounds_personal(data_map),
         *_tables_of_people(schema, data_map),
         *_slow_links(schema, data_map),
-        *_ended(data_map),
+        *_retentions_over(data_map),
         *copy_notes(connection, schema, data_map),
-        *(note for each in data_map.people for note in check_notes(schema, data_map.for_people(each.name))),
+        *(
+            note
+            for each in data_map.people
+            for note in check_constraint_notes(schema, data_map.for_people(each.name))
+        ),
     }
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]
 
@@ -52,11 +56,11 @@ def _tables_of_people(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding
 def _slow_links(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for name, table in data_map.tables.items():
         for what, link in _links(table):
-            for said in _slow(schema, name, link):
+            for said in _slow_link(schema, name, link):
                 yield link.line, f"{name}.{what}: {said}"
 
 
-def _slow(schema: LiveSchema, name: str, link: Link) -> Iterator[str]:
+def _slow_link(schema: LiveSchema, name: str, link: Link) -> Iterator[str]:
     if link.as_text:
         yield "rows are found by comparing texts: see that both sides are written alike, and have an index"
         return
@@ -79,7 +83,7 @@ def _indexed(schema: LiveSchema, table: str, columns: tuple[str, ...], link: Lin
     return any(index.columns[0] in columns for index in usable)
 
 
-def _ended(data_map: DataMap) -> Iterator[Finding]:
+def _retentions_over(data_map: DataMap) -> Iterator[Finding]:
     for name, table in data_map.tables.items():
         for column, rule in table.columns.items():
             if rule.until and is_over(rule.until):

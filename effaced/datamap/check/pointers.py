@@ -17,9 +17,9 @@ Finding = tuple[int, str]
 def pointer_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for key in schema.foreign_keys:
         child = data_map.tables.get(key.table)
-        for written in _written(child) if child else ():
-            yield from _written_pointers(written, key)
-        yield from _foreign_key(data_map, key)
+        for written in _written_columns(child) if child else ():
+            yield from _surrogates_in_foreign_key(written, key)
+        yield from _conflicts(data_map, key)
     for key in schema.keys_from_outside:
         yield from _from_outside(data_map, key)
 
@@ -42,14 +42,14 @@ def order_problems(schema: LiveSchema, data_map: DataMap, order: Order) -> Itera
             )
 
 
-def _written(child: TableRule) -> Iterator[dict[str, ColumnRule]]:
+def _written_columns(child: TableRule) -> Iterator[dict[str, ColumnRule]]:
     if child.stays:
         yield child.changed
     for mention in child.mentions:
         yield dict(mention.columns)
 
 
-def _foreign_key(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
+def _conflicts(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
     parent = data_map.tables.get(key.to)
     if parent is None or not any(parent.loses(column) for _, column in key.on):
         return
@@ -150,7 +150,7 @@ def _mention(key: ForeignKey) -> str:
     )
 
 
-def _written_pointers(written: dict[str, ColumnRule], key: ForeignKey) -> Iterator[Finding]:
+def _surrogates_in_foreign_key(written: dict[str, ColumnRule], key: ForeignKey) -> Iterator[Finding]:
     for column in key.columns:
         rule = written.get(column)
         if rule and rule.changes and rule.written is not Surrogate.NULL:

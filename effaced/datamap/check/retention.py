@@ -30,10 +30,10 @@ def retention_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Findin
     tables = [table for table in data_map.tables.values() if ending_columns(table)]
     for table in tables:
         yield from _unknown_ends(schema, table)
-        yield from _cut_off(data_map, table)
+        yield from _not_findable(data_map, table)
         yield from _ends_too_early(data_map, table)
     if tables:
-        yield from _afterwards(schema, data_map)
+        yield from _problems_after_retention(schema, data_map)
 
 
 def _unknown_ends(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
@@ -52,7 +52,7 @@ def _unknown_ends(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
             yield rule.line, f"{where}: the erasure changes '{column}', so the end would be lost; keep it"
 
 
-def _cut_off(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
+def _not_findable(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
     if not all(link.to in data_map.tables for link in table.links):
         return
     for column in columns_cutting_off(data_map, table.name):
@@ -95,7 +95,7 @@ def _columns_to_find_and_end_row(data_map: DataMap, table: TableRule) -> set[str
     return counted | own_columns(data_map, table.name)
 
 
-def _afterwards(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+def _problems_after_retention(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     """Whatever stands against the map stands against it with every `then` in force, too."""
     after = map_after_retention(data_map)
     for problems, when in ((link_problems, _APART), (pointer_problems, WHEN_ENDED)):

@@ -30,7 +30,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from effaced.datamap.compile.step import Step, overwrite
+from effaced.datamap.compile.step import Step, safe_update
 from effaced.datamap.model.data_map import Action
 from effaced.datamap.schema.tables import LiveSchema
 
@@ -87,7 +87,7 @@ def batch_statement(
             rows = or_(rows, *(cell.is_(None) for cell in named))
     # Looked at again: places are a partition's own, and rows may have changed hands.
     rows = and_(rows, where)
-    return overwrite(table).where(rows).values(dict(written)) if written else delete(table).where(rows)
+    return safe_update(table).where(rows).values(dict(written)) if written else delete(table).where(rows)
 
 
 def limited_to(rows: int) -> dict[str, int]:

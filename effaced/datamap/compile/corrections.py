@@ -37,7 +37,7 @@ class UnsuitableValue(Exception):
     """A value that the column can't hold; the message says what it must be and never quotes it."""
 
 
-def changes_of(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Correction]) -> list[Change]:
+def changes_for(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Correction]) -> list[Change]:
     """The columns to write, for corrections keyed by category or by `table.column`.
 
     Refuses with every problem at once: names that can't be corrected, values that don't fit.
@@ -45,8 +45,8 @@ def changes_of(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Corr
     problems: list[Problem] = []
     changes: dict[tuple[str, str], Change] = {}
     for correction in corrections:
-        where = f"corrections.{_shown(correction.column)}"
-        columns, said = _columns(data_map, correction.column)
+        where = f"corrections.{_printable(correction.column)}"
+        columns, said = _columns_to_correct(data_map, correction.column)
         if said:
             problems.append(Problem(where, said))
         for table, column in columns:
@@ -66,12 +66,12 @@ def changes_of(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Corr
     return list(changes.values())
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     """A name as it may be repeated: what was sent in its place can be anything, a person's address too."""
     return name if _NAME.fullmatch(name) else "(unprintable)"
 
 
-def _columns(data_map: DataMap, name: str) -> tuple[Sequence[tuple[str, str]], str | None]:
+def _columns_to_correct(data_map: DataMap, name: str) -> tuple[Sequence[tuple[str, str]], str | None]:
     if name in data_map.rectify:
         return data_map.rectify[name].columns, None
     for rule in data_map.rectify.values():
@@ -107,9 +107,9 @@ def convert_value(column: LiveColumn, value: CorrectionValue, dialect: str) -> A
         case "true or false":
             return value if isinstance(value, bool) else _unsuitable("must be true or false")
         case "uuid":
-            return _parsed(value, UUID, "must be a UUID")
+            return _parse(value, UUID, "must be a UUID")
         case "date":
-            return _parsed(value, _day, "must be a date such as 1990-04-01")
+            return _parse(value, _day, "must be a date such as 1990-04-01")
         case "date and time":
             return _moment(column, value)
         case _:
@@ -176,7 +176,7 @@ def _bits(column: LiveColumn) -> int:
 
 def _moment(column: LiveColumn, value: CorrectionValue) -> datetime:
     said = "must be a date and time such as 2026-03-02T12:00:00Z"
-    moment = _parsed(value, datetime.fromisoformat, said)
+    moment = _parse(value, datetime.fromisoformat, said)
     zoned = bool(getattr(column.type, "timezone", False))
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC) if zoned else moment
@@ -189,7 +189,7 @@ def _day(text: str) -> date:
     return date.fromisoformat(text)
 
 
-def _parsed(value: CorrectionValue, parse: Callable[[str], T], said: str) -> T:
+def _parse(value: CorrectionValue, parse: Callable[[str], T], said: str) -> T:
     if isinstance(value, str):
         try:
             return parse(value)

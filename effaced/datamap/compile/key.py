@@ -89,7 +89,7 @@ def join_id(values: Iterable[Any]) -> str:
 
     A key of one part is just that part, with nothing escaped.
     """
-    parts = [as_text(value) or "" for value in values]
+    parts = [cell_as_text(value) or "" for value in values]
     if len(parts) == 1:
         return parts[0]
     return "|".join(part.replace("\\", "\\\\").replace("|", "\\|") for part in parts)
@@ -109,7 +109,7 @@ def split_id(subject_id: str) -> list[str] | None:
         at = part.end() + 1
 
 
-def as_text(value: Any) -> str | None:
+def cell_as_text(value: Any) -> str | None:
     """A cell as the text that other systems know; numbers without needless zeros."""
     if value is None:
         return None

@@ -44,7 +44,7 @@ class Step:
         return f"{self.name} ({self.action})" if self.action is Action.DETACHED else self.name
 
 
-def overwrite(table: TableClause) -> Update:
+def safe_update(table: TableClause) -> Update:
     """An UPDATE of the person's cells, which no other row may pay for.
 
     On SQLite a constraint can be declared ON CONFLICT REPLACE: the database would delete whoever has the

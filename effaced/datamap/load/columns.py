@@ -22,7 +22,7 @@ _BASIS_LENGTH = 200
 
 
 def read_columns(reader: Reader, node: Node, table: str) -> dict[str, ColumnRule]:
-    """What the map says about each column, in a long form or a short one."""
+    """The rule of each column, written in its long or short form."""
     columns = {}
     for name, (key, value) in reader.mapping(node, f"{table}.columns").items():
         rule = _column(reader, value, f"{table}.{name}", line_of(key))

@@ -1,4 +1,4 @@
-"""What the map says a cell shall become: a surrogate, a document with holes, a text without its names."""
+"""Read what the map says a cell becomes: a surrogate, an edited JSON document, a text with names removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ReadColumn = Callable[[Reader, Node, str, int], ColumnRule | None]
 
 
 def read_anonymise(reader: Reader, fields: dict[str, Node], what: str, line: int) -> ColumnRule | None:
-    """`{anonymise: surrogate}` with the one option that goes with it."""
+    """`{anonymise: surrogate}`, with the option of that surrogate."""
     node = fields[Strategy.ANONYMISE]
     if is_null(node) and isinstance(node, ScalarNode) and node.value:
         surrogate = Surrogate.NULL
@@ -66,7 +66,7 @@ def _fixed(reader: Reader, at: Node, node: Node | None, what: str) -> str | None
 
 
 def read_json(reader: Reader, node: Node, what: str, line: int, read: ReadColumn) -> ColumnRule | None:
-    """`{json: {path: rule}}`; `read` reads a rule as that of a column is read."""
+    """`{json: {path: rule}}`; `read` reads a path's rule as it reads a column's."""
     paths: dict[JsonPath, ColumnRule] = {}
     for text, (key, value) in reader.mapping(node, f"{what}.json").items():
         place = f"{what}.json {text}"
@@ -90,6 +90,7 @@ def read_json(reader: Reader, node: Node, what: str, line: int, read: ReadColumn
 def _for_path(
     reader: Reader, node: Node, rule: ColumnRule | None, path: JsonPath, what: str
 ) -> ColumnRule | None:
+    """The rule if it can be applied to a path of a document; None after reporting why not."""
     if rule is None:
         return None
     if rule.strategy not in (Strategy.DELETE, Strategy.ANONYMISE, Strategy.SCRUB):

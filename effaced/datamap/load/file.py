@@ -34,7 +34,7 @@ _KIND = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 
 
 def load_map(path: str | PathLike[str]) -> DataMap:
-    """The map in that file. Raises ConfigurationError with every problem, each with file and line."""
+    """Read the map. Raises ConfigurationError with every problem, each with file and line."""
     reader = Reader(str(path))
     root = read_tree(Path(path))
     data_map = _map(reader, root) if root is not None else None
@@ -78,7 +78,7 @@ def _schemas(reader: Reader, node: Node | None) -> tuple[str, ...]:
 
 
 def _people(reader: Reader, top: dict[str, Node], root: Node) -> tuple[SubjectRule, ...]:
-    """`subject:` for one kind of people, `subjects:` for several, each with its own ways to know them."""
+    """`subject:` for one kind of people, `subjects:` for several, each with its own identifiers."""
     if ("subject" in top) == ("subjects" in top):
         if isinstance(root, MappingNode):
             reader.report(root, "the data map: needs either 'subject' or 'subjects'")
@@ -92,6 +92,7 @@ def _people(reader: Reader, top: dict[str, Node], root: Node) -> tuple[SubjectRu
 
 
 def _kinds_of_people(reader: Reader, top: dict[str, Node]) -> tuple[SubjectRule, ...]:
+    """`subjects:`, by name."""
     for name in ("identifiers", "refs"):
         if name in top:
             reader.report(top[name], f"{name}: with 'subjects', each of them has its own")
@@ -203,7 +204,7 @@ def _not_personal(reader: Reader, node: Node | None, tables: dict[str, TableRule
 
 
 def _undecided(reader: Reader, node: Node | None, declared: Collection[str]) -> dict[str, tuple[int, str]]:
-    """Tables that nobody has decided about yet, each with the reason to look at it."""
+    """Tables still to be decided about, each with its line and the reason."""
     found = {}
     for name, (key, value) in reader.mapping(node, "review").items():
         reason = reader.text(value, f"review.{name}")
@@ -215,7 +216,7 @@ def _undecided(reader: Reader, node: Node | None, declared: Collection[str]) -> 
 
 
 def _rectify(reader: Reader, node: Node | None, tables: dict[str, TableRule]) -> dict[str, RectifyRule]:
-    """`email: [customers.email, letters.email]`; one column may stand without the brackets."""
+    """`email: [customers.email, letters.email]`; a single column needs no brackets."""
     rules: dict[str, RectifyRule] = {}
     taken: dict[tuple[str, str], str] = {}
     columns_by_name = _columns_by_name(tables)
@@ -242,7 +243,7 @@ def _rectify(reader: Reader, node: Node | None, tables: dict[str, TableRule]) ->
 
 
 def _columns_by_name(tables: dict[str, TableRule]) -> dict[str, list[tuple[str, str]]]:
-    """`table.column` -> the columns so called: both names may have dots of their own."""
+    """`table.column` -> the columns that this can mean, since both names may contain dots."""
     found: dict[str, list[tuple[str, str]]] = {}
     for name, table in tables.items():
         for column in table.columns:
@@ -251,7 +252,7 @@ def _columns_by_name(tables: dict[str, TableRule]) -> dict[str, list[tuple[str, 
 
 
 def _one_or_more(reader: Reader, node: Node, what: str) -> Iterator[tuple[str, Node]]:
-    """The names of columns in a list, or the only one."""
+    """The items of a list, or a single text."""
     if not isinstance(node, SequenceNode):
         if text := reader.text(node, what):
             yield text, node

@@ -1,4 +1,4 @@
-"""Reading a YAML tree, going on after a mistake so that all of them can be told at once."""
+"""Read a YAML tree and go on after a mistake, so that all mistakes are reported at once."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ class Reader:
     found: set[tuple[int, str]] = field(default_factory=set)
 
     def report(self, at: Node | int, message: str) -> None:
+        """Record a problem at a node or line."""
         line = at if isinstance(at, int) else line_of(at)
         # A node that an alias shows twice is still one mistake.
         self.found.add((line, message))
 
     def problems(self) -> list[Problem]:
+        """The problems found so far, by line."""
         return [Problem(f"{self.path}:{line}", message) for line, message in sorted(self.found)]
 
     def mapping(self, node: Node | None, what: str) -> dict[str, tuple[ScalarNode, Node]]:
@@ -68,7 +70,7 @@ class Reader:
         return {name: value for name, (_, value) in entries.items() if name in known}
 
     def text(self, node: Node, what: str) -> str | None:
-        """A scalar's text, which must not be empty; None after saying what is wrong."""
+        """A scalar's text, which must not be empty; None after reporting a problem."""
         if not isinstance(node, ScalarNode) or is_null(node) or not node.value.strip():
             self.report(node, f"{what} must be a text")
             return None
@@ -87,7 +89,7 @@ class Reader:
                 yield value, item
 
     def word(self, node: Node, what: str, allowed: Iterable[str]) -> str | None:
-        """One of a few known words."""
+        """One of these words; None after reporting a problem."""
         known = list(allowed)
         value = str(node.value) if isinstance(node, ScalarNode) else None
         if value not in known:
@@ -110,6 +112,6 @@ def one_of(words: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean ...?` when there is something close."""
+    """`; did you mean '...'?` if one of the known words is close, else an empty text."""
     near = get_close_matches(word, list(known), 1) if len(word) <= LONGEST_COMPARED else []
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -17,6 +17,7 @@ _NUMBER = re.compile(r"-?[0-9]+")
 
 
 def read_tables(reader: Reader, node: Node | None, subjects: Collection[str]) -> dict[str, TableRule]:
+    """The rule of each table. `subjects` are the subject tables."""
     entries = reader.mapping(node, "tables")
     known = any(subject in entries for subject in subjects)
     return {
@@ -28,7 +29,7 @@ def read_tables(reader: Reader, node: Node | None, subjects: Collection[str]) ->
 def _table(
     reader: Reader, name: str, key: ScalarNode, node: Node, subjects: Collection[str] | None
 ) -> TableRule:
-    """`subjects` is None if none of their tables is there, so that nobody can say which table is one."""
+    """`subjects` is None if the map declares none of them, so that links can't be required yet."""
     if name.startswith(OWN_PREFIX):
         reader.report(key, f"{name}: effaced's own tables are left out of the map")
     fields = reader.fields(node, name, ("link", "mentions", "columns"), required=("columns",))
@@ -44,11 +45,11 @@ def _table(
         reader.report(key, f"{name}: 'link' is missing; it says how the rows belong to a person")
     owned = is_subject or not mentions or "link" in fields
     table = TableRule(name, columns, links, mentions, owned, line_of(key))
-    _require_clear_fate(reader, table)
+    _require_decision(reader, table)
     return table
 
 
-def _require_clear_fate(reader: Reader, table: TableRule) -> None:
+def _require_decision(reader: Reader, table: TableRule) -> None:
     """Rows of people need a column that says whether they stay; rows of nobody must have none."""
     name, columns = table.name, table.columns
     if table.owned and columns and not any(rule.decides_row for rule in columns.values()):
@@ -145,6 +146,7 @@ def _literal(node: ScalarNode) -> Literal:
 
 
 def check_link_targets(reader: Reader, tables: dict[str, TableRule], not_personal: dict[str, int]) -> None:
+    """Report links and mentions of tables that the map does not declare as having personal data."""
     for name, table in tables.items():
         mentions = [each.link for each in table.mentions]
         for what, link in [

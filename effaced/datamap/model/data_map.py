@@ -34,7 +34,7 @@ class Action(StrEnum):
 
 
 class Retained(NamedTuple):
-    """A column that stays, the reason, and until when: a date, `column + 10 years`, or nobody knows."""
+    """A retained column, the legal basis, and until when: a date, `column + 10 years`, or None if unknown."""
 
     column: str
     basis: str
@@ -47,10 +47,10 @@ Literal = str | int | bool | None
 
 @dataclass(frozen=True)
 class Link:
-    """A row is the person's if, for every pair, its column equals the column of a row of `to` that is.
+    """How rows of a table belong to a person: each column in `on` equals that of a row of `to` that does.
 
-    `back` turns it round: the other row points at this one, and it is the person's only while nobody
-    else's row does.
+    `back`, written `from` in the map, turns it round: the other row points at this one, which is the person's
+    only while no row of somebody else points at it too.
     """
 
     to: str
@@ -73,13 +73,13 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Rows that are not the person's but point at them: these cells change, and the row stays."""
+    """Rows that are not the person's but point at them: the row stays, and these cells change."""
 
     link: Link
     columns: Mapping[str, ColumnRule]
 
     def clears(self, columns: Iterable[str]) -> bool:
-        """Whether the row lets go by one of these columns."""
+        """Whether one of these columns becomes NULL."""
         return any(name in self.columns and self.columns[name].written is Surrogate.NULL for name in columns)
 
 
@@ -97,7 +97,7 @@ class TableRule:
 
     @cached_property
     def action(self) -> Action:
-        """A row goes when nothing in it is retained or anonymised; else it stays."""
+        """A row is deleted unless one of its columns is retained or anonymised."""
         if not self.owned:
             return Action.RETAINED
         if not any(rule.keeps_row for rule in self.columns.values()):
@@ -133,7 +133,7 @@ class TableRule:
         )
 
     def loses(self, column: str) -> bool:
-        """Whether the person's rows no longer have this column's value afterwards."""
+        """Whether this column's value is gone from the person's rows after an erasure."""
         return not self.stays or column in self.changed
 
     def clears(self, column: str) -> bool:
@@ -153,7 +153,7 @@ class IdentifierRule:
 
 @dataclass(frozen=True, slots=True)
 class RefRule:
-    """How an external system knows the person: literals and columns of the subject table in turn."""
+    """How an external system knows the person: literals and columns of the subject table, concatenated."""
 
     kind: str
     parts: tuple[tuple[str, str | None], ...]
@@ -164,7 +164,7 @@ class RefRule:
         return tuple(dict.fromkeys(column for _, column in self.parts if column is not None))
 
     def fill(self, values: Mapping[str, str | None]) -> str | None:
-        """The reference, or None if any column of it is empty: half a reference names somebody else."""
+        """The reference, or None if one of its columns is empty: in part it could name somebody else."""
         text = ""
         for literal, column in self.parts:
             value = values[column] if column is not None else None
@@ -185,7 +185,7 @@ class RectifyRule:
 
 @dataclass(frozen=True, slots=True)
 class SubjectRule:
-    """One kind of people: the table with a row for each, what names them, how they are known."""
+    """One kind of people: the table with one row per person, its key, their identifiers and references."""
 
     name: str
     table: str
@@ -197,7 +197,7 @@ class SubjectRule:
 
 @dataclass(frozen=True)
 class DataMap:
-    """A whole map, or what of it concerns one kind of people: `seen_by` gives that.
+    """A whole map, or the part that concerns one kind of people: see `for_people`.
 
     `hash` depends on what the whole map says, not on comments, order or layout.
     """
@@ -237,11 +237,12 @@ class DataMap:
 
     @property
     def ref_kinds(self) -> list[str]:
-        """How external systems can know anybody of the map."""
+        """Every kind of reference by which external systems know people of this map."""
         return list(dict.fromkeys(rule.kind for each in self.people for rule in each.refs))
 
     @property
     def identifier_kinds(self) -> list[str]:
+        """Every kind of identifier by which people of this map are found."""
         return list(dict.fromkeys(rule.kind for each in self.people for rule in each.identifiers))
 
     @cached_property
@@ -251,7 +252,7 @@ class DataMap:
 
     @property
     def pseudonymises(self) -> bool:
-        """Whether a key is needed, since some cells become a keyed hash."""
+        """Whether some cells become a keyed hash, so that a key is needed."""
         return any(
             rule.pseudonymises
             for table in self.tables.values()
@@ -260,10 +261,11 @@ class DataMap:
         )
 
     def where(self, line: int) -> str:
+        """A line of the map's file, for messages."""
         return f"{self.path}:{line}"
 
     def for_people(self, name: str) -> DataMap:
-        """What concerns this kind of people: their tables, and the links and mentions that lead to them."""
+        """The part that concerns this kind of people: their tables, and the links and mentions to them."""
         if len(self.people) == 1:
             return self
         rule = next(each for each in self.people if each.name == name)
@@ -281,16 +283,16 @@ class DataMap:
 
     @cached_property
     def own_tables(self) -> frozenset[str]:
-        """The tables from which a link leads to these people, their own among them."""
+        """The subject table, and the tables from which links lead to it."""
         return frozenset(self._leading_to(self.subject))
 
     @cached_property
     def tables_of_others(self) -> frozenset[str]:
-        """The tables that the whole map has and this view has not."""
+        """The tables of the whole map that this part has not."""
         return frozenset(self.whole.tables if self.whole else ()) - set(self.tables)
 
     def tables_between(self, table: str) -> set[str]:
-        """The tables that lie on a table's ways to the subject table, both ends among them."""
+        """The tables on any path of links from this table to the subject table, both included."""
         tables = self.tables
         return _reachable(
             table,
@@ -308,7 +310,7 @@ class DataMap:
 
 
 def _reachable(start: str, onward: Callable[[str], Iterable[str]]) -> set[str]:
-    """Whatever can be reached, with where it starts."""
+    """Everything that can be reached from the start, and the start itself."""
     seen, ahead = {start}, [start]
     while ahead:
         found = set(onward(ahead.pop())) - seen
@@ -318,6 +320,7 @@ def _reachable(start: str, onward: Callable[[str], Iterable[str]]) -> set[str]:
 
 
 def _canonical(data_map: DataMap) -> dict[str, Any]:
+    """What the map says, in a form that does not depend on comments, order or layout."""
     # What older maps could not say is left out where it is not said, so that they keep their hash.
     first, *more = data_map.people
     said: dict[str, Any] = {

@@ -16,7 +16,7 @@ _STEP = re.compile(
 
 
 def parse_path(text: str) -> JsonPath | None:
-    """The steps; None if it is no path, or the whole document."""
+    """The steps of a path; None if the text is no path, or means the whole document."""
     steps: list[str | int | None] = []
     at = 1
     while text.startswith("$") and at < len(text):
@@ -60,7 +60,7 @@ def overlap(one: JsonPath, other: JsonPath) -> bool:
 
 @dataclass(slots=True)
 class Tree:
-    """All paths of a column at once: what is at this place, or where it goes on."""
+    """All paths of a column as a tree: the rule for this place, and the places below it."""
 
     rule: ColumnRule | None = None
     members: dict[str, Tree] = field(default_factory=dict)

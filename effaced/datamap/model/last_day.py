@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Unit(StrEnum):
-    """What a retention is counted in."""
+    """The unit in which a retention is counted."""
 
     DAYS = "days"
     WEEKS = "weeks"
@@ -43,7 +43,7 @@ class Until:
 
 
 def parse_until(text: str) -> Until | None:
-    """What the map's text means; None if it means nothing."""
+    """The end that the map's text means; None if it can't be understood."""
     if len(text) > _LONGEST:
         return None
     counted = _COUNTED.fullmatch(text.strip())

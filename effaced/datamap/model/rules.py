@@ -1,4 +1,4 @@
-"""What the map says about one column: what happens to it, and what it holds afterwards."""
+"""What the map says about one column: what happens to it, and what it holds after an erasure."""
 
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ class ColumnRule:
 
     @property
     def keeps_row(self) -> bool:
+        """Whether the rule makes the row stay."""
         return self.strategy in (Strategy.ANONYMISE, Strategy.JSON, Strategy.SCRUB, Strategy.RETAIN)
 
     @property
@@ -93,7 +94,7 @@ class ColumnRule:
 
     @property
     def decides_row(self) -> bool:
-        """Whether it says something about the fate of the row."""
+        """Whether the rule helps to decide if the row stays or is deleted."""
         return self.strategy not in (Strategy.NOT_PERSONAL, Strategy.DERIVED)
 
     @property
@@ -103,12 +104,12 @@ class ColumnRule:
 
     @property
     def word(self) -> str:
-        """The word in the map for what is done to the cell."""
+        """The map's word for what happens to the cell: the surrogate, or else the strategy."""
         return self.surrogate or self.strategy
 
     @property
     def can_repeat(self) -> bool:
-        """Whether two people's cells can come to hold the same, other than NULL."""
+        """Whether the cells of two people can end up with the same value other than NULL."""
         return self.changes and self.written is not Surrogate.NULL and self.written not in _NEVER_TWICE
 
     @property
@@ -118,11 +119,12 @@ class ColumnRule:
 
     @property
     def leaf_rules(self) -> tuple[ColumnRule, ...]:
-        """This rule, or those of its paths."""
+        """The rules of its paths, or, without paths, the rule itself."""
         return tuple(rule for _, rule in self.paths) or (self,)
 
 
 def canonical_column(rule: ColumnRule) -> list[Any]:
+    """What the rule says, in a form for the map's hash."""
     until = str(rule.until) if rule.until else None
     unusual = rule.then is not None and rule.then != ColumnRule(Strategy.DELETE)
     then = [canonical_column(rule.then)] if rule.then and unusual else []

@@ -24,7 +24,7 @@ ONLY_MENTIONS = "not a person's"
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """Columns of one table that share what happens to them: the word for it, and what is in the brackets."""
+    """Columns of one table that are treated alike: the strategy's word, and the details in brackets."""
 
     strategy: Strategy
     word: str
@@ -37,7 +37,7 @@ class Treatment:
 
 
 def group_by_treatment(columns: Mapping[str, ColumnRule]) -> list[Treatment]:
-    """The columns by what happens to them, in the order of the strategies."""
+    """The columns grouped by what happens to them, in the order of the strategies."""
     found: dict[tuple[int, str, str], list[str]] = {}
     for name, rule in columns.items():
         key = (list(Strategy).index(rule.strategy), _word(rule), _detail(rule))
@@ -78,12 +78,12 @@ def _end(rule: ColumnRule) -> str:
 
 
 def is_over(until: Until) -> bool:
-    """Whether that day has passed for everybody; one that is counted by row never has."""
+    """Whether the retention has ended for every row. One that is counted row by row never has."""
     return until.day is not None and until.day < clock.now().date()
 
 
 def describe_rows(rule: TableRule) -> str:
-    """What happens to the person's rows of a table; or that none of them is anybody's."""
+    """What happens to the person's rows of a table, or that it has no rows of people."""
     return ROW_ACTIONS[rule.action] if rule.owned else ONLY_MENTIONS
 
 
@@ -93,7 +93,7 @@ def pairs(link: Link) -> str:
 
 
 def conditions(link: Link) -> list[str]:
-    """What else must hold."""
+    """The link's conditions besides its pairs of columns."""
     said = [f"{column} is {_any_of(values)}" for column, values in link.where]
     return [*said, *(["compared as texts"] if link.as_text else [])]
 
@@ -107,7 +107,7 @@ def describe_link(link: Link) -> str:
 
 
 def describe_people(data_map: DataMap, table: str) -> str:
-    """`the people: customer` for a table with a row for each of them; else an empty text."""
+    """`the people: customer` for a subject table; an empty text for any other."""
     kinds = [each.name for each in data_map.people if each.table == table]
     named = [name for name in kinds if name != table]
     return f"the people: {', '.join(named)}" if named else "the people" if kinds else ""

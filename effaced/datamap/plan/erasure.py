@@ -34,7 +34,7 @@ from effaced.datamap.compile.key import KeyColumns
 from effaced.datamap.compile.locks import lock_statements
 from effaced.datamap.compile.order import Order, Statement
 from effaced.datamap.compile.ownership import Ownership
-from effaced.datamap.compile.step import Step, overwrite
+from effaced.datamap.compile.step import Step, safe_update
 from effaced.datamap.load.reader import one_of
 from effaced.datamap.model.data_map import Action, ColumnRule, DataMap, Strategy, TableRule
 from effaced.datamap.schema.fingerprint import (
@@ -256,7 +256,7 @@ def _change(
 ) -> Delete | Update | None:
     if action is Action.DELETED:
         return delete(table).where(rows)
-    return overwrite(table).where(rows).values(dict(written)) if written else None
+    return safe_update(table).where(rows).values(dict(written)) if written else None
 
 
 def _rows(statement: Statement, belonging: Ownership) -> ColumnElement[bool]:

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Update, func, or_, select
 from sqlalchemy.orm import Session
 
-from effaced.datamap.compile.corrections import Change, changes_of
-from effaced.datamap.compile.step import overwrite
+from effaced.datamap.compile.corrections import Change, changes_for
+from effaced.datamap.compile.step import safe_update
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import send_by_plan
 from effaced.model import Correction
@@ -27,7 +27,7 @@ class ColumnEffect:
 
 def check_corrections(plan: ErasurePlan, corrections: Sequence[Correction]) -> list[Change]:
     """What would be written. Refuses names and values that the map or the columns don't allow."""
-    return changes_of(plan.schema, plan.data_map, corrections)
+    return changes_for(plan.schema, plan.data_map, corrections)
 
 
 def preview_corrections(
@@ -71,7 +71,7 @@ def rectify(
 def _statement(plan: ErasurePlan, name: str, changes: list[Change]) -> Update:
     table = plan.schema.table(name)
     written = {table.c[change.column]: change.value for change in changes}
-    return overwrite(table).where(plan.rows_of_person(name), _differs(plan, changes)).values(written)
+    return safe_update(table).where(plan.rows_of_person(name), _differs(plan, changes)).values(written)
 
 
 def _differs(plan: ErasurePlan, changes: list[Change]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Select, select, type_coerce, types
 from sqlalchemy.orm import Session
 
-from effaced.datamap.compile.key import as_text, join_id
+from effaced.datamap.compile.key import cell_as_text, join_id
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.surrogates.expressions import is_surrogate
@@ -49,7 +49,7 @@ def read_subject(plan: ErasurePlan, row: Sequence[Any] | None) -> Subject | None
     if row is None:
         return None
     data_map = plan.data_map
-    cells = {name: as_text(value) for name, value in zip(_names(data_map), row, strict=True)}
+    cells = {name: cell_as_text(value) for name, value in zip(_names(data_map), row, strict=True)}
     cells |= {name: text.rstrip(" ") for name, text in cells.items() if text and plan.is_padded(name)}
     subject_id = join_id(cells[name] for name in data_map.key)
     rules = data_map.tables[data_map.subject].columns

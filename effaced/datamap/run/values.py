@@ -8,7 +8,7 @@ from sqlalchemy import select, type_coerce, types
 from sqlalchemy.orm import Session
 
 from effaced.core.db.pipeline import Pipeline
-from effaced.datamap.compile.key import as_text
+from effaced.datamap.compile.key import cell_as_text
 from effaced.datamap.compile.ownership import as_parameter, captured_name
 from effaced.datamap.compile.parameters import HASH_INNER, HASH_LABEL, HASH_OUTER, scrub_name
 from effaced.datamap.model.data_map import ColumnRule, DataMap, Strategy
@@ -55,9 +55,12 @@ def _patterns(session: Session, plan: ErasurePlan, key: dict[str, Any]) -> dict[
     query = select(*cells).where(*(table.c[name] == plan.key.parameter(name) for name in data_map.key))
     row = session.execute(query, key).one_or_none()
     rules = data_map.tables[data_map.subject].columns
-    texts = {name: as_text(cell) for name, cell in zip(columns, row, strict=True)} if row else {}
+    texts = {name: cell_as_text(cell) for name, cell in zip(columns, row, strict=True)} if row else {}
     own = {name: text for name, text in texts.items() if text and not is_surrogate(text, rules[name])}
-    return {name: scrub.pattern(own[each] for each in names if each in own) for name, names in wanted.items()}
+    return {
+        name: scrub.build_pattern(own[each] for each in names if each in own)
+        for name, names in wanted.items()
+    }
 
 
 def _scrubbing(data_map: DataMap) -> list[ColumnRule]:

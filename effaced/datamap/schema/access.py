@@ -23,7 +23,7 @@ _TABLES += " AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_s
 
 
 def _without(right: str) -> str:
-    """The columns that the role has not this right to."""
+    """An array of the table's columns on which the role lacks this privilege."""
     return f"""CASE WHEN has_table_privilege(c.oid, '{right}') THEN '{{}}' ELSE ARRAY(
     SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped
       AND NOT has_column_privilege(c.oid, attnum, '{right}')) END"""  # noqa: S608
@@ -68,7 +68,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Obstacles:
-    """What keeps a table's rows from being changed as they are told to."""
+    """What makes PostgreSQL ignore, change or refuse a DELETE or UPDATE on a table."""
 
     rules: tuple[str, ...]
     """What the database does in place of, or besides, a DELETE or UPDATE."""
@@ -76,16 +76,16 @@ class Obstacles:
     """Those for which PostgreSQL refuses every change, since the table's rows have no identity."""
 
 
-def access(connection: Connection) -> dict[str, Access]:
-    """By the names that the map has for tables."""
+def read_access(connection: Connection) -> dict[str, Access]:
+    """What the role may do in each table, by the tables' names in the map."""
     return {
         name: Access(usable, deletes, frozenset(unread), frozenset(unwritten), hidden)
         for name, usable, deletes, unread, unwritten, hidden in connection.execute(text(_ACCESS))
     }
 
 
-def obstacles(connection: Connection) -> dict[str, Obstacles]:
-    """The tables that have any."""
+def read_obstacles(connection: Connection) -> dict[str, Obstacles]:
+    """The tables that have any, by their names in the map."""
     return {
         name: Obstacles(tuple(rules), tuple(publications))
         for name, rules, publications in connection.execute(text(_OBSTACLES))
@@ -93,14 +93,14 @@ def obstacles(connection: Connection) -> dict[str, Obstacles]:
 
 
 class Place(NamedTuple):
-    """Where a table is: its schema and its whole name, both quoted."""
+    """A table's schema and its schema-qualified name, both quoted."""
 
     schema: str
     full_name: str
 
 
 def table_places(connection: Connection) -> dict[str, Place]:
-    """By the names that the map has for tables."""
+    """Where each table is, by its name in the map."""
     query = text(
         f"SELECT {NAME_OF_C}, quote_ident(nspname), format('%I.%I', nspname, relname)"
         f" {_TABLES.replace('pg_class c', 'pg_class c JOIN pg_namespace n ON n.oid = relnamespace')}"
@@ -109,13 +109,13 @@ def table_places(connection: Connection) -> dict[str, Place]:
 
 
 def unknown_schemas(connection: Connection, schemas: Sequence[str]) -> list[str]:
-    """Those that are not there."""
+    """Those of the schemas that the database does not have."""
     known = set(connection.scalars(text("SELECT nspname::text FROM pg_namespace")))
     return [name for name in schemas if name not in known]
 
 
 def shadowed_tables(connection: Connection) -> list[tuple[str, str]]:
-    """Tables on the search path behind another of the same name, with their schema: no name leads to them."""
+    """Schema and name of tables hidden by another of the same name earlier on the search path."""
     query = text(
         "SELECT nspname::text, relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace"
         " WHERE relkind IN ('r', 'p') AND NOT relispartition AND NOT pg_table_is_visible(c.oid)"
@@ -125,7 +125,7 @@ def shadowed_tables(connection: Connection) -> list[tuple[str, str]]:
 
 
 def ambiguous_names(connection: Connection, schemas: Sequence[str]) -> list[str]:
-    """Names that a table in sight and one of a named schema would both have in the map."""
+    """Names that would mean two tables in the map: one in sight, and one of a named schema."""
     query = text(
         "SELECT c.relname::text FROM pg_class c JOIN pg_class o JOIN pg_namespace n ON n.oid = o.relnamespace"
         " ON c.relname = n.nspname || '.' || o.relname"

@@ -27,8 +27,8 @@ Collations = dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A foreign key of PostgreSQL. One of a single partition, or to one, is the whole table's."""
+class PostgresKey:
+    """A foreign key of PostgreSQL. One from or to a partition is given as the whole table's."""
 
     name: str
     table: str
@@ -38,7 +38,7 @@ class Key:
 
 
 def _name(relation: str) -> str:
-    """How the map calls a table: plainly if it is in sight, else with its schema."""
+    """SQL for a table's name in the map: plain if it is on the search path, else with its schema."""
     return (
         f"CASE WHEN pg_table_is_visible({relation}.oid) THEN {relation}.relname::text"  # noqa: S608
         # Not as ::regnamespace writes it, which puts quotes around names with capitals.
@@ -66,10 +66,10 @@ ORDER BY 2, 3, 1
 """  # noqa: S608
 
 
-def foreign_keys(connection: Connection) -> list[Key]:
-    """All of the database's, those of tables out of sight among them."""
+def foreign_keys(connection: Connection) -> list[PostgresKey]:
+    """All foreign keys of the database, including those of tables that are not on the search path."""
     return [
-        Key(name, table, to, tuple(zip(own, other, strict=True)), acts)
+        PostgresKey(name, table, to, tuple(zip(own, other, strict=True)), acts)
         for name, table, to, own, other, acts in connection.execute(text(_KEYS))
     ]
 
@@ -80,12 +80,12 @@ def search_path(connection: Connection) -> list[str]:
 
 
 def partitions(connection: Connection) -> set[str]:
-    """Partitions are reached through the table they are part of."""
+    """The names of all partitions. They are reached through the table they are part of."""
     return set(connection.scalars(text(f"SELECT {_name('c')} FROM pg_class c WHERE relispartition")))  # noqa: S608
 
 
 def inheriting_tables(connection: Connection) -> dict[str, list[str]]:
-    """Tables whose statements reach into other tables (INHERITS), and which those are."""
+    """By table, those that inherit from it (INHERITS): its statements would change their rows too."""
     query = text(
         f"SELECT {_name('parent')}, child.oid::regclass::text FROM pg_inherits"  # noqa: S608
         " JOIN pg_class parent ON parent.oid = inhparent JOIN pg_class child ON child.oid = inhrelid"
@@ -98,6 +98,7 @@ def inheriting_tables(connection: Connection) -> dict[str, list[str]]:
 
 
 def postgres_collations(connection: Connection) -> Collations:
+    """The collation of each column that has one."""
     query = text(
         f"SELECT {_name('c')}, attname, attcollation::regcollation::text FROM pg_attribute"  # noqa: S608
         " JOIN pg_class c ON c.oid = attrelid"
@@ -108,9 +109,9 @@ def postgres_collations(connection: Connection) -> Collations:
 
 
 def sqlite_collations(connection: Connection, tables: Mapping[str, Iterable[str]]) -> Collations:
-    """SQLite tells no column's collation, so each is tried out: a union compares as its first column does.
+    """The collation of each column. SQLite does not tell it, so each column's comparisons are tried out.
 
-    Tables with a collation of the company's own making, which can't be compared at all here, are left out.
+    Tables with a collation of the company's own making can't be compared at all here, and are left out.
     """
     found = {}
     for name, columns in tables.items():
@@ -118,7 +119,7 @@ def sqlite_collations(connection: Connection, tables: Mapping[str, Iterable[str]
         cells = list(table.c)
         nothing = select(*(cell.label(f"c{i}") for i, cell in enumerate(cells))).where(false())
         # UNION, not UNION ALL: SQLite may not dissolve it, and with it whose collation counts.
-        tried = union(nothing, select(*[_word("a") for _ in cells])).subquery()
+        tried = union(nothing, select(*[_text_literal("a") for _ in cells])).subquery()
         try:
             row = connection.execute(select(*[_collation(cell) for cell in tried.c])).one()
         except OperationalError:
@@ -128,16 +129,19 @@ def sqlite_collations(connection: Connection, tables: Mapping[str, Iterable[str]
 
 
 def _collation(a: ColumnElement[Any]) -> ColumnElement[str]:
-    any_case, any_blanks = (a == _word("A"), _word("NOCASE")), (a == _word("a "), _word("RTRIM"))
-    return case(any_case, any_blanks, else_=_word("BINARY"))
+    any_case, any_blanks = (
+        (a == _text_literal("A"), _text_literal("NOCASE")),
+        (a == _text_literal("a "), _text_literal("RTRIM")),
+    )
+    return case(any_case, any_blanks, else_=_text_literal("BINARY"))
 
 
-def _word(word: str) -> ColumnElement[str]:
+def _text_literal(word: str) -> ColumnElement[str]:
     return literal_column(f"'{word}'", String())
 
 
 def sqlite_expression_uniques(connection: Connection) -> list[tuple[str, str]]:
-    """Unique indexes over expressions, which SQLAlchemy passes over: the table and what is indexed."""
+    """Unique indexes over expressions, which SQLAlchemy skips: the table and the indexed SQL."""
     query = text(
         "SELECT m.tbl_name, m.sql FROM sqlite_master m"
         " JOIN pragma_index_list(m.tbl_name) l ON l.name = m.name"
@@ -148,7 +152,7 @@ def sqlite_expression_uniques(connection: Connection) -> list[tuple[str, str]]:
 
 
 def sqlite_keys(connection: Connection) -> list[tuple[str, str, list[tuple[str, str | None]], bool]]:
-    """Foreign keys: the table, the one it points at, pairs of columns, and whether SQLite itself acts.
+    """Foreign keys: the table, the one it points at, pairs of columns, and whether ON DELETE does anything.
 
     A pair that names no column of the other table means its primary key.
     """

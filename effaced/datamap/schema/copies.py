@@ -12,7 +12,7 @@ from effaced.datamap.schema.catalog import NAME_OF_C
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What runs when rows of a table are deleted or changed."""
+    """A trigger that runs when rows of a table are deleted or changed."""
 
     table: str
     name: str
@@ -47,28 +47,30 @@ WHERE c.relkind IN ('r', 'p') ORDER BY 1, 2
 
 
 def triggers(connection: Connection) -> list[Trigger]:
-    """On DELETE or UPDATE."""
+    """The triggers that run on DELETE or UPDATE."""
     if connection.dialect.name == "sqlite":
         query = "SELECT tbl_name, name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY 1, 2"
-        return [_of_sqlite(table, name, sql) for table, name, sql in connection.execute(text(query))]
+        return [
+            _parse_sqlite_trigger(table, name, sql) for table, name, sql in connection.execute(text(query))
+        ]
     return [Trigger(*row) for row in connection.execute(text(_TRIGGERS))]
 
 
-def _of_sqlite(table: str, name: str, sql: str) -> Trigger:
+def _parse_sqlite_trigger(table: str, name: str, sql: str) -> Trigger:
     head, _, body = (re.sub(r"\bBEGIN\b", "\0", sql, count=1, flags=re.IGNORECASE)).partition("\0")
     deletes, updates = (re.search(rf"\b{event}\b", head, re.IGNORECASE) for event in ("DELETE", "UPDATE"))
     return Trigger(table, name, bool(deletes), bool(updates), body)
 
 
 def materialised_views(connection: Connection) -> list[tuple[str, str]]:
-    """Materialised views, each with a table whose rows it shows, directly or through other views."""
+    """Each materialised view with each table whose rows it shows, directly or through other views."""
     if connection.dialect.name == "sqlite":
         return []
     return [(view, table) for view, table in connection.execute(text(_MATERIALISED))]
 
 
 def foreign_and_virtual_tables(connection: Connection) -> list[tuple[str, str]]:
-    """Tables that are not kept as others are, with what they are: nothing is read there, or not all."""
+    """Tables whose rows are stored elsewhere or in a way of their own, each with its kind."""
     if connection.dialect.name == "sqlite":
         query = (
             "SELECT name, 'a virtual table' FROM sqlite_master"

@@ -1,4 +1,4 @@
-"""Is the schema still the one that a plan was made for? Exact, and cheap enough to be asked every time.
+"""Is the schema still the one that a plan was made for? Exact, and cheap enough to be checked every time.
 
 A fingerprint is read before the schema is, and compared in the transaction that erases, after its last
 change: by then every table of the plan is locked against a change of its columns.
@@ -22,7 +22,8 @@ from effaced.datamap.model.data_map import OWN_PREFIX, DataMap
 _VERSION = "hashtidextended({0}.ctid, CAST(CAST({0}.xmin AS text) AS bigint))"
 
 
-def _sum(rows: str, alias: str, and_also: str = "0") -> str:
+def _sum_of_versions(rows: str, alias: str, and_also: str = "0") -> str:
+    """SQL for one number that changes when any of these catalog rows does."""
     version = _VERSION.format(alias)
     return f"(SELECT CAST(sum({version} # {and_also}) AS text) FROM {rows})"  # noqa: S608
 
@@ -43,30 +44,30 @@ WITH seen AS MATERIALIZED (
 SELECT CAST(current_user AS text), CAST(current_schemas(false) AS text),
   (SELECT CAST(sum(hashtidextended(place, version) # state) AS text) FROM seen),
   {
-    _sum(
+    _sum_of_versions(
         "pg_catalog.pg_attribute a JOIN seen ON a.attrelid = seen.oid "
         "WHERE a.attnum > 0 AND seen.relname = ANY (CAST(:tables AS text[]))",
         "a",
     )
 },
   {
-    _sum(
+    _sum_of_versions(
         "pg_catalog.pg_index i JOIN seen ON i.indrelid = seen.oid "
         "WHERE seen.relname = ANY (CAST(:tables AS text[]))",
         "i",
     )
 },
   {
-    _sum(
+    _sum_of_versions(
         "pg_catalog.pg_constraint k WHERE k.conrelid IN (SELECT oid FROM seen) "
         "OR k.confrelid IN (SELECT oid FROM seen)",
         "k",
     )
 },
-  {_sum("pg_catalog.pg_inherits h JOIN seen ON h.inhparent = seen.oid", "h")},
-  {_sum("pg_catalog.pg_rewrite r JOIN seen ON r.ev_class = seen.oid", "r")},
+  {_sum_of_versions("pg_catalog.pg_inherits h JOIN seen ON h.inhparent = seen.oid", "h")},
+  {_sum_of_versions("pg_catalog.pg_rewrite r JOIN seen ON r.ev_class = seen.oid", "r")},
   {
-    _sum(
+    _sum_of_versions(
         "pg_catalog.pg_policy p JOIN seen ON p.polrelid = seen.oid",
         "p",
         "CASE WHEN EXISTS (SELECT FROM unnest(p.polroles) AS role WHERE CASE role WHEN 0 THEN true "
@@ -90,7 +91,7 @@ _QUERIES = {"postgresql": text(_POSTGRES), "sqlite": text(_SQLITE)}
 
 
 class SchemaChanged(Conflict):
-    """The plan was made for another schema than the transaction has met: roll back and ask again."""
+    """The transaction sees another schema than the plan was made for: roll back, plan again, retry."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -107,17 +108,17 @@ class Fingerprint:
     rows: Sequence[tuple[Any, ...]] = field(repr=False)
 
     def ask(self, batch: Pipeline) -> PendingResult:
-        """Send the question after the batch's other statements; `require` has the answer."""
+        """Query the fingerprint after the batch's other statements; `require` takes the result."""
         return batch.run(self.query, self.values)
 
     def require(self, answer: PendingResult) -> None:
-        """SchemaChanged if the schema is another one."""
+        """Raises SchemaChanged if the schema is another one."""
         if answer.rows != self.rows:
             raise SchemaChanged
 
 
 def read_fingerprint(connection: Connection, data_map: DataMap) -> Fingerprint:
-    """To be read before the schema: a change in between is then noticed, and not taken for known."""
+    """Read it before the schema: a change in between is then detected by the next comparison."""
     query = _QUERIES[connection.dialect.name]
     values: dict[str, Any] = {}
     if connection.dialect.name == "postgresql":
@@ -129,7 +130,7 @@ def read_fingerprint(connection: Connection, data_map: DataMap) -> Fingerprint:
 
 
 def require_schema(session: Session, fingerprint: Fingerprint | None) -> None:
-    """SchemaChanged if the transaction meets another schema. None, of a plan for no database, fits any."""
+    """Raises SchemaChanged if the schema has changed. A plan without a fingerprint fits any schema."""
     if fingerprint is None:
         return
     with Pipeline(session) as batch:

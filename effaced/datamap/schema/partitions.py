@@ -51,7 +51,7 @@ _PLACE = "of its partitions"
 
 @dataclass
 class PartitionRules:
-    """What the partitions of one table ask for, beyond what the table itself does."""
+    """What the partitions of one table demand of its rows, beyond what the table itself demands."""
 
     checks: list[tuple[str, str]] = field(default_factory=list)
     """Name and SQL: some partition takes the row, and whichever does is content with it."""
@@ -62,7 +62,7 @@ class PartitionRules:
 
 
 def partition_rules(connection: Connection) -> dict[str, PartitionRules]:
-    """By the names that the map has for the partitioned tables; none for those that ask for nothing."""
+    """By the partitioned tables' names in the map; tables whose partitions demand nothing are left out."""
     found: dict[str, PartitionRules] = {}
     for name, sql in connection.execute(text(_PLACES)):
         found.setdefault(name, PartitionRules()).checks.append((_PLACE, sql))

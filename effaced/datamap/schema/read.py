@@ -1,4 +1,4 @@
-"""Look at a live database: SQLAlchemy tells most of it, `catalog` the rest."""
+"""Read the schema of a live database: most of it through SQLAlchemy, the rest from the `catalog`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FINDING = ("btree", "hash")
 
 
 def read_schema(connection: Connection, schemas: Sequence[str] = ()) -> LiveSchema:
-    """Look at the database. A handful of queries per schema, however many tables there are."""
+    """Read tables, constraints and keys. A handful of queries per schema, however many tables there are."""
     with warnings.catch_warnings():
         # Types and indexes that SQLAlchemy does not know are no concern here.
         warnings.simplefilter("ignore", SAWarning)
@@ -67,19 +67,19 @@ def _out_of_sight(connection: Connection, schemas: Sequence[str]) -> list[str]:
 
 
 def _names(inspector: Inspector, schema: str | None) -> list[str]:
-    """The tables to ask SQLAlchemy about. effaced's own are many, and not to be asked about one by one."""
+    """The tables to ask SQLAlchemy about: all but effaced's own, which are many and in no map."""
     names = [name for name in inspector.get_table_names(schema) if not name.startswith(OWN_PREFIX)]
     return names or [""]  # an empty list would mean every table
 
 
-def full_name(table: str, schema: str | None) -> str:
-    """As the map calls it."""
+def name_in_map(table: str, schema: str | None) -> str:
+    """What the map calls a table: its schema is part of the name unless it is on the search path."""
     return f"{schema}.{table}" if schema else table
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What SQLAlchemy does not tell about tables, by the names that the map has for them."""
+    """What SQLAlchemy does not tell about tables, by their names in the map."""
 
     collations: Collations
     loose: InvalidUniques
@@ -108,7 +108,11 @@ def _tables(
     connection: Connection, inspector: Inspector, names: list[str], schema: str | None
 ) -> dict[str, LiveTable]:
     reflected = _reflect(inspector, names, schema)
-    facts = _sqlite_facts(connection, reflected) if inspector.dialect.name == "sqlite" else _facts(connection)
+    facts = (
+        _sqlite_facts(connection, reflected)
+        if inspector.dialect.name == "sqlite"
+        else _postgres_facts(connection)
+    )
     types: dict[Any, Any] = {}
     whole = (each for each in reflected if each.name not in facts.partitions)
     return {each.name: _table(each, facts, types) for each in whole}
@@ -126,7 +130,7 @@ def _reflect(inspector: Inspector, names: list[str], schema: str | None) -> list
         indexes = inspector.get_multi_indexes(schema=schema, filter_names=names)
     return [
         _Reflected(
-            full_name(str(place[1]), schema),
+            name_in_map(str(place[1]), schema),
             schema,
             columns[place],
             tuple(keys[place]["constrained_columns"]),
@@ -148,12 +152,12 @@ def _sqlite_facts(connection: Connection, tables: Iterable[_Reflected]) -> _Fact
     )
 
 
-def _facts(connection: Connection) -> _Facts:
+def _postgres_facts(connection: Connection) -> _Facts:
     partitions = catalog.partitions(connection)
     return _Facts(
         catalog.postgres_collations(connection),
         catalog_uniques.postgres_invalid_uniques(connection),
-        catalog_uniques.exclusions(connection),
+        catalog_uniques.exclusion_constraints(connection),
         partitions,
         catalog_partitions.partition_rules(connection) if partitions else {},
     )
@@ -163,16 +167,16 @@ def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable
     asked = facts.of_partitions.get(table.name, PartitionRules())
     filled = {*table.primary, *asked.not_null}
     columns = {
-        each["name"]: _column(
+        each["name"]: _live_column(
             each,
-            _shared_type(each["type"], types),
+            _reuse_type(each["type"], types),
             filled,
             facts.collations.get((table.name, each["name"])),
         )
         for each in table.columns
     }
     checks = [(each["name"] or "", each["sqltext"]) for each in table.checks]
-    indexes = (_index(each) for each in (*table.constraints, *table.indexes))
+    indexes = (_live_index(each) for each in (*table.constraints, *table.indexes))
     return LiveTable(
         table.name,
         columns,
@@ -187,6 +191,7 @@ def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable
 def _uniques(
     table: _Reflected, facts: _Facts, asked: PartitionRules, columns: Mapping[str, LiveColumn]
 ) -> tuple[Unique, ...]:
+    """Everything that may not repeat in the table, whatever declares it."""
     declared = (*table.constraints, *(each for each in table.indexes if each["unique"]))
     expressions = (sql for name, sql in facts.unique_expressions if name == table.name)
     uniques = [
@@ -205,7 +210,7 @@ def _uniques(
     return tuple(dict.fromkeys(valid))
 
 
-def _index(reflected: Mapping[str, Any]) -> LiveIndex:
+def _live_index(reflected: Mapping[str, Any]) -> LiveIndex:
     options = reflected.get("dialect_options", {})
     # Up to the first expression: what is behind it finds nothing by itself.
     columns = tuple(takewhile(lambda name: name is not None, reflected["column_names"]))
@@ -213,15 +218,15 @@ def _index(reflected: Mapping[str, Any]) -> LiveIndex:
     return LiveIndex(columns if options.get("postgresql_using", "btree") in _FINDING else (), partial)
 
 
-def _shared_type(kind: Any, kinds: dict[Any, Any]) -> Any:
-    """The type, or one that is the same: SQLAlchemy works out anew for each what can be done with it."""
+def _reuse_type(kind: Any, kinds: dict[Any, Any]) -> Any:
+    """An equal type that was seen before, if there is one: SQLAlchemy caches per type object."""
     try:
         return kinds.setdefault((type(kind), *sorted(vars(kind).items())), kind)
     except TypeError:  # made of what can't be compared
         return kind
 
 
-def _column(
+def _live_column(
     reflected: Mapping[str, Any], kind: Any, filled: Collection[str], collation: str | None
 ) -> LiveColumn:
     nullable = reflected["nullable"]
@@ -257,7 +262,7 @@ def _unique(reflected: Mapping[str, Any], columns: Mapping[str, LiveColumn]) -> 
 
 
 def columns_in_sql(sql: str, columns: Iterable[str]) -> frozenset[str]:
-    """The columns an expression speaks of; rather one too many than one too few."""
+    """The columns that an expression may speak of: rather one too many than one too few."""
     sql = sql.replace('""', '"')
     return frozenset(
         name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql, re.IGNORECASE)
@@ -265,7 +270,7 @@ def columns_in_sql(sql: str, columns: Iterable[str]) -> frozenset[str]:
 
 
 def _through_generated(uniques: Iterable[Unique], columns: Iterable[Mapping[str, Any]]) -> list[Unique]:
-    """What is unique over a generated column binds the columns that it is made from."""
+    """A unique generated column restricts the columns it is made from: these are unique with it."""
     columns = list(columns)
     names = [each["name"] for each in columns]
     made_from = {
@@ -293,6 +298,7 @@ def _postgres_keys(connection: Connection) -> list[ForeignKey]:
 
 
 def _sqlite_keys(connection: Connection, tables: Mapping[str, LiveTable]) -> Iterator[ForeignKey]:
+    """The foreign keys whose tables and columns exist; SQLite accepts any declaration."""
     # SQLite takes `REFERENCES Customers(ID)` for `customers(id)`.
     targets = {name.lower(): table for name, table in tables.items()}
     for table, to, pairs, acts in catalog.sqlite_keys(connection):

@@ -41,7 +41,7 @@ class LiveColumn:
 
     @property
     def family(self) -> str | None:
-        """Columns of one family can be compared; None if nothing is known about the type."""
+        """Columns of one family can be compared; None if the type is unknown."""
         if isinstance(self.type, types.Enum):
             return f"enum {self.type.name}"
         known = next((name for kind, name in _FAMILIES if isinstance(self.type, kind)), None)
@@ -54,7 +54,7 @@ class LiveColumn:
 
     @property
     def fractional(self) -> bool:
-        """Whether the type is made for numbers with digits after the point."""
+        """Whether the type holds digits after the decimal point."""
         return isinstance(self.type, types.Float) or (
             isinstance(self.type, types.Numeric) and bool(self.type.scale)
         )
@@ -96,7 +96,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A CHECK, and the columns that it speaks of."""
+    """A CHECK constraint, and the columns that it speaks of."""
 
     name: str
     sql: str
@@ -146,7 +146,7 @@ class LiveCell(ColumnClause[Any]):
 
 @dataclass(frozen=True)
 class LiveSchema:
-    """The company's tables in sight and in the schemas that were named; effaced's own are left out."""
+    """The company's tables on the search path and in the named schemas, without effaced's own."""
 
     dialect: str
     tables: Mapping[str, LiveTable]
@@ -164,7 +164,7 @@ class LiveSchema:
         return self.clauses[name]
 
     def alias(self, name: str, columns: Iterable[str]) -> FromClause:
-        """The same under another name, with these columns only: an alias of all of them costs a lot."""
+        """The table under an alias, with these columns only: aliasing all of them is expensive."""
         return self._make(name, dict.fromkeys(columns)).alias()
 
     def _make(self, name: str, columns: Iterable[str]) -> TableClause:
@@ -173,23 +173,23 @@ class LiveSchema:
         return TableClause(own, *(LiveCell.of(live.columns[each]) for each in columns), schema=live.schema)
 
     def keys_of(self, table: str) -> list[ForeignKey]:
-        """The foreign keys by which its rows point at others."""
+        """The foreign keys by which rows of the table point at others."""
         return self._keys_of.get(table, [])
 
     def keys_to(self, table: str) -> list[ForeignKey]:
-        """The foreign keys by which rows point at its own."""
+        """The foreign keys by which other rows point at rows of the table."""
         return self._keys_to.get(table, [])
 
     @cached_property
     def _keys_of(self) -> dict[str, list[ForeignKey]]:
-        return _by(self.foreign_keys, lambda key: key.table)
+        return _group_keys(self.foreign_keys, lambda key: key.table)
 
     @cached_property
     def _keys_to(self) -> dict[str, list[ForeignKey]]:
-        return _by(self.foreign_keys, lambda key: key.to)
+        return _group_keys(self.foreign_keys, lambda key: key.to)
 
 
-def _by(keys: Iterable[ForeignKey], end: Callable[[ForeignKey], str]) -> dict[str, list[ForeignKey]]:
+def _group_keys(keys: Iterable[ForeignKey], end: Callable[[ForeignKey], str]) -> dict[str, list[ForeignKey]]:
     found: dict[str, list[ForeignKey]] = {}
     for key in keys:
         found.setdefault(end(key), []).append(key)

@@ -13,9 +13,10 @@ InvalidUniques = set[tuple[str, frozenset[str]]]
 
 
 def postgres_invalid_uniques(connection: Connection) -> InvalidUniques:
-    """A unique index that could not be built, or is not on every partition, keeps nothing apart.
+    """Unique indexes that do not guarantee uniqueness: invalid ones, and those with another collation.
 
-    Nor does one that tells texts apart which its column takes for the same.
+    An index can be invalid because it could not be built or is not on every partition. One of another
+    collation may tell texts apart that its column takes for the same.
     """
     query = text(
         f"SELECT {NAME_OF_C}, ARRAY_AGG(attname::text), indisvalid AND bool_and("  # noqa: S608
@@ -27,11 +28,11 @@ def postgres_invalid_uniques(connection: Connection) -> InvalidUniques:
         " WHERE indisunique AND indpred IS NULL AND indexprs IS NULL AND place <= indnkeyatts"
         " AND indrelid >= 16384 GROUP BY c.oid, c.relname, c.relnamespace, indexrelid, indisvalid"
     )
-    return _without_valid((name, columns, valid) for name, columns, valid in connection.execute(query))
+    return _only_invalid((name, columns, valid) for name, columns, valid in connection.execute(query))
 
 
 def sqlite_invalid_uniques(connection: Connection, collations: Collations) -> InvalidUniques:
-    """An index may tell texts apart that its column takes for the same: `(name COLLATE BINARY)`."""
+    """Unique indexes with another collation than their column: `(name COLLATE BINARY)`."""
     query = text(
         "SELECT m.name, l.name, x.name, x.coll FROM sqlite_master m JOIN pragma_index_list(m.name) l"
         " JOIN pragma_index_xinfo(l.name) x"
@@ -40,7 +41,7 @@ def sqlite_invalid_uniques(connection: Connection, collations: Collations) -> In
     indexes: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
     for table, index, column, collation in connection.execute(query):
         indexes.setdefault((table, index), []).append((column, collation))
-    return _without_valid(
+    return _only_invalid(
         (
             table,
             [column or "" for column, _ in told],
@@ -50,7 +51,8 @@ def sqlite_invalid_uniques(connection: Connection, collations: Collations) -> In
     )
 
 
-def _without_valid(indexes: Iterable[tuple[str, list[str], bool]]) -> InvalidUniques:
+def _only_invalid(indexes: Iterable[tuple[str, list[str], bool]]) -> InvalidUniques:
+    """Sets of columns over which there is an invalid unique index and no valid one."""
     found: dict[tuple[str, frozenset[str]], bool] = {}
     for table, columns, valid in indexes:
         place = table, frozenset(columns)
@@ -58,8 +60,8 @@ def _without_valid(indexes: Iterable[tuple[str, list[str], bool]]) -> InvalidUni
     return {place for place, valid in found.items() if not valid}
 
 
-def exclusions(connection: Connection) -> list[tuple[str, str]]:
-    """PostgreSQL's exclusion constraints: the table, and what may not meet."""
+def exclusion_constraints(connection: Connection) -> list[tuple[str, str]]:
+    """PostgreSQL's exclusion constraints: the table, and the SQL of what may not coincide."""
     query = text(
         f"SELECT {NAME_OF_C}, pg_get_constraintdef(con.oid) FROM pg_constraint con"  # noqa: S608
         " JOIN pg_class c ON c.oid = conrelid WHERE contype = 'x' AND conparentid = 0 ORDER BY conname"

@@ -41,14 +41,14 @@ def compare(old: DataMap, new: DataMap) -> list[Difference]:
     """Every difference in effect, the gravest first; an empty list if both maps do the same."""
     found = {
         *_people(old, new),
-        *(each for name in _names(old.tables, new.tables) for each in _table(old, new, name)),
+        *(each for name in _sorted_names(old.tables, new.tables) for each in _table(old, new, name)),
         *_rectify(old, new),
     }
     order = list(Group)
     return sorted(found, key=lambda each: (order.index(each.group), each.where, each.what))
 
 
-def _names(old: Iterable[str], new: Iterable[str]) -> list[str]:
+def _sorted_names(old: Iterable[str], new: Iterable[str]) -> list[str]:
     return sorted({*old, *new})
 
 
@@ -105,7 +105,7 @@ def _rows(before: TableRule, after: TableRule) -> Iterator[Difference]:
         yield Difference(Group.NO_LONGER_ERASED, after.name, what)
     if before.stays == after.stays:
         yield from _cells(after.name, one, other)
-    for name in _names(before.columns, after.columns):
+    for name in _sorted_names(before.columns, after.columns):
         if name not in after.columns:
             yield Difference(Group.NAMES, f"{after.name}.{name}", f"gone; was: {one[name].words}")
         elif name not in before.columns:
@@ -186,7 +186,7 @@ def _people(old: DataMap, new: DataMap) -> Iterator[Difference]:
         # One kind needs no name; giving it one changes nothing.
         [one], [other] = before.values(), after.values()
         before, after = {other.name: one}, after
-    for name in _names(before, after):
+    for name in _sorted_names(before, after):
         if name not in after:
             yield Difference(Group.PEOPLE, name, f"gone as a kind of people; was in {before[name].table}")
         elif name not in before:
@@ -209,7 +209,7 @@ def _person(name: str, old: SubjectRule, new: SubjectRule) -> Iterator[Differenc
 
 
 def _pairs(name: str, how: str, old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
-    for kind in _names(old, new):
+    for kind in _sorted_names(old, new):
         if old.get(kind) != new.get(kind):
             was = f"was {old[kind]}" if kind in old else "is new"
             now = f"now {new[kind]}" if kind in new else "is gone"

@@ -93,7 +93,9 @@ def lay_out(data_map: DataMap, *, top: float) -> Layout:
     placed: dict[str, Box] = {}
     number = 0
     for names in _layers(data_map):
-        for column in _columns([made[name] for name in _ordered(names, placed, data_map)], tallest):
+        for column in _columns(
+            [made[name] for name in _sorted_by_neighbours(names, placed, data_map)], tallest
+        ):
             y = top
             for box in column:
                 x = MARGIN + _LOOP_ROOM + number * (WIDTH + GAP_X)
@@ -111,7 +113,7 @@ def lay_out(data_map: DataMap, *, top: float) -> Layout:
         ("To be decided", sorted(data_map.undecided)),
     ):
         if tables:
-            lines = tuple(_packed(tables, int((width - 2 * MARGIN) / LETTER)))
+            lines = tuple(_wrap(tables, int((width - 2 * MARGIN) / LETTER)))
             lists.append(Listed(f"{heading} ({len(tables)})", lines, bottom + LINE + GAP_Y))
             bottom += LINE * (len(lines) + 1) + GAP_Y
     arrows = tuple(draw_arrows(_ways(placed), numbers, top=top + down))
@@ -148,9 +150,9 @@ def _box(data_map: DataMap, rule: TableRule, only_counts: bool) -> Box:
             lines.append(
                 (Run(0, each.strategy, each.word), Run(WORD, "detail", cut(each.detail, _BESIDE + 3)))
             )
-            lines += [(Run(2, "name", text),) for text in _packed(names, CHARACTERS - 2)]
+            lines += [(Run(2, "name", text),) for text in _wrap(names, CHARACTERS - 2)]
         else:
-            first, *more = _packed(names, _BESIDE)
+            first, *more = _wrap(names, _BESIDE)
             lines.append((Run(0, each.strategy, each.word), Run(WORD + 1, "name", first)))
             lines += [(Run(WORD + 1, "name", text),) for text in more]
     return Box(rule, describe_people(data_map, rule.name), describe_rows(rule), tuple(lines), tuple(anchors))
@@ -165,7 +167,7 @@ def _link_lines(link: Link, kind: str) -> Iterator[tuple[Run, ...]]:
         yield (Run(2, "detail", cut(f"where {each}", CHARACTERS)),)
 
 
-def _packed(names: Iterable[str], most: int) -> list[str]:
+def _wrap(names: Iterable[str], most: int) -> list[str]:
     """Names with commas between them, as many on a line as fit; never no line at all."""
     lines: list[str] = []
     for name in names:
@@ -199,7 +201,7 @@ def _all_links(rule: TableRule) -> list[Link]:
     return [*rule.links, *(mention.link for mention in rule.mentions)]
 
 
-def _ordered(names: Sequence[str], placed: dict[str, Box], data_map: DataMap) -> list[str]:
+def _sorted_by_neighbours(names: Sequence[str], placed: dict[str, Box], data_map: DataMap) -> list[str]:
     """Beside what they are linked to, so that arrows cross less."""
 
     def place(name: str) -> tuple[float, str]:

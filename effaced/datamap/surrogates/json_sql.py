@@ -75,7 +75,7 @@ def _nothing(cell: Cell) -> ColumnElement[Any]:
     )
 
 
-def as_text(rule: ColumnRule) -> str:
+def paths_as_json(rule: ColumnRule) -> str:
     """A rule's paths for the function on SQLite, and for its memory."""
     return json.dumps(
         [
@@ -95,4 +95,6 @@ def _on_sqlite(cell: Cell, rule: ColumnRule) -> ColumnElement[str]:
     named: list[Any] = [part for each in asked for part in (literal(each.key, String()), each)]
     nothing = _nothing(cell)
     length = literal(getattr(cell.type, "length", None), types.Integer())
-    return func.effaced_json(cell, nothing, length, literal(as_text(rule), String()), *named, type_=String())
+    return func.effaced_json(
+        cell, nothing, length, literal(paths_as_json(rule), String()), *named, type_=String()
+    )

@@ -28,7 +28,7 @@ _ALIKE = {each: same for same in ("'’ʼ`´", "-‐‑–") for each in same}
 _SEGMENT = 4
 
 
-def pattern(values: Iterable[str]) -> str | None:
+def build_pattern(values: Iterable[str]) -> str | None:
     """Finds any of the values as a whole word; None if none of them can be looked for."""
     found: dict[str, set[str]] = {}
     for value in values:

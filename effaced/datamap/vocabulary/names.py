@@ -45,12 +45,12 @@ def split_name(name: str) -> tuple[str, ...]:
 
 @cache
 def split_and_expand(name: str) -> tuple[str, ...]:
-    """The same, with what old schemas cut short spelled out: cust_nm -> customer, name."""
-    return tuple(_spelled_out(word) for word in split_name(name))
+    """The words of a name with abbreviations spelled out: cust_nm -> customer, name."""
+    return tuple(_expand_word(word) for word in split_name(name))
 
 
 @cache
-def _spelled_out(word: str) -> str:
+def _expand_word(word: str) -> str:
     if word in _vocabulary():
         return word
     return SHORT.get(word) or _without_vowels().get(word, word)
@@ -64,7 +64,7 @@ def _vocabulary() -> frozenset[str]:
 
 @cache
 def _without_vowels() -> dict[str, str]:
-    """cntct, hldr: what is left of a word when only its first letter and its consonants are written."""
+    """Words by what is left of them without vowels: cntct -> contact, hldr -> holder."""
     tables = [*words.PEOPLE, *words.STAFF, *words.PERHAPS_PEOPLE, *words.ORGANISATIONS, *words.FINANCIAL]
     known = [*sorted(_vocabulary()), *tables, *words.OWNING_ROLES]
     short = {_VOWELS.sub("", word): word for word in reversed(known) if len(word) > 4}
@@ -96,7 +96,7 @@ def singular(word: str) -> str:
 
 @cache
 def table_words(name: str) -> tuple[str, ...]:
-    """The words of a table's name that count, each in singular; without its schema, tbl_ and the like."""
+    """The words of a table's name that matter, in singular; without its schema, tbl_ and the like."""
     found = [singular(word) for word in split_and_expand(name.rpartition(".")[2])]
     while len(found) > 1 and found[0] in words.TABLE_PREFIXES:
         found.pop(0)
@@ -107,17 +107,17 @@ def table_words(name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def head(name: str) -> str:
+def head_word(name: str) -> str:
     """The word that says what a row of the table is: `order` of tbl_customer_orders."""
     return table_words(name)[-1] if table_words(name) else ""
 
 
 def is_one_of(name: str, known: list[str]) -> bool:
-    """Whether a table's name ends in one of these words, or pairs of words."""
+    """Whether a table's name ends in one of these words or pairs of words."""
     found = table_words(name)
     pair = "_".join([singular(word) for word in split_name(name)][-2:])
     return bool(found) and (
-        found[-1] in _singulars(tuple(known)) or pair in known or _compound(found[-1], known)
+        found[-1] in _singulars(tuple(known)) or pair in known or _is_compound_of(found[-1], known)
     )
 
 
@@ -126,8 +126,8 @@ def _singulars(known: tuple[str, ...]) -> frozenset[str]:
     return frozenset(known) | {singular(word) for word in known}
 
 
-def _compound(word: str, known: list[str]) -> bool:
-    """German puts words together, and the last of them counts: Sammelrechnung is a Rechnung."""
+def _is_compound_of(word: str, known: list[str]) -> bool:
+    """Whether a German compound ends in one of these words: Sammelrechnung is a Rechnung."""
     if word in words.CONTACTS or word in words.STRANGERS:
         return False  # an Ehepartner is no Partner
     return any(word.endswith(each) and len(word) > len(each) + 2 for each in known if len(each) > 5)
@@ -135,7 +135,7 @@ def _compound(word: str, known: list[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A column that looks as if it pointed somewhere: what it says about the place, and about the role."""
+    """What the name of a column that may point somewhere says: the words for where, and how it ends."""
 
     stem: tuple[str, ...]
     ending: str
@@ -143,7 +143,7 @@ class Pointer:
 
 @cache
 def pointer(column: str) -> Pointer | None:
-    """`billing_customer_id` -> (billing, customer) id; `created_by` -> (created) by; None if it is none."""
+    """`billing_customer_id` -> (billing, customer) id; `created_by` -> (created) by; else None."""
     found = split_name(column)
     if not found:
         return None
@@ -171,6 +171,7 @@ def pointer(column: str) -> Pointer | None:
 
 @cache
 def _people_words() -> frozenset[str]:
+    """Words for people that a column pointing at them may be named after."""
     said = ("author", "owner", "sender", "assignee", "whodunnit")
     done = ("blocker", "blocked", "follower", "followee")
     return _singulars((*words.PEOPLE, *words.STAFF, *said, *done, *words.RECEIVING_ROLES))
@@ -178,7 +179,7 @@ def _people_words() -> frozenset[str]:
 
 @cache
 def concept_of(column: str, family: str | None, table: str = "") -> Concept | None:
-    """What a column of that name and type most likely holds; None if the name says nothing.
+    """What a column of that name and type most likely holds; None if the name does not tell.
 
     The name of the table in front of it says nothing about it: comment_approved in comments.
     """
@@ -188,7 +189,7 @@ def concept_of(column: str, family: str | None, table: str = "") -> Concept | No
         named = named[1:]
     core = _without_harmless(named)
     return (
-        _numbered(core, family)
+        _concept_before_number(core, family)
         or _first_concept((core, tuple(map(singular, core)), named), family, table_name)
         # Not by the name of the table: `user` in a table of users may be anything.
         or (
@@ -200,16 +201,17 @@ def concept_of(column: str, family: str | None, table: str = "") -> Concept | No
 
 
 def _without_harmless(name: tuple[str, ...]) -> tuple[str, ...]:
+    """The name without words at its end that change nothing, as in email_lower."""
     while len(name) > 1 and name[-1] in words.HARMLESS:
         name = name[:-1]
     return name
 
 
-def _numbered(name: tuple[str, ...], family: str | None) -> Concept | None:
+def _concept_before_number(name: tuple[str, ...], family: str | None) -> Concept | None:
     """What the words before `code` or `no` say about a person: sex_code, mobile_no."""
     if len(name) < 2 or name[-1] not in _NUMBERED or _is_phrase(name):
         return None
-    concept = _concept(name[:-1], family)
+    concept = _best_concept(name[:-1], family)
     return concept if concept and concept.personal and concept.word != "free_text" else None
 
 
@@ -218,29 +220,32 @@ def _first_concept(
 ) -> Concept | None:
     """The first concept that one of these ways to write a column's name stands for."""
     for name in dict.fromkeys(names):
-        if concept := _concept(name, family):
-            of_table = _of_its_table(table_name, names[0], family) if concept.word == "number" else None
+        if concept := _best_concept(name, family):
+            of_table = _concept_with_table(table_name, names[0], family) if concept.word == "number" else None
             return of_table or concept
     return None
 
 
-def _of_its_table(table_name: tuple[str, ...], name: tuple[str, ...], family: str | None) -> Concept | None:
+def _concept_with_table(
+    table_name: tuple[str, ...], name: tuple[str, ...], family: str | None
+) -> Concept | None:
     """The reg_no of a vehicle is its plate, that of a pharmacist is not."""
     if not table_name or len(name) < 2 or name[-1] not in _NUMBERED:
         return None
-    concept = _concept((table_name[-1], *name[:-1]), family)
+    concept = _best_concept((table_name[-1], *name[:-1]), family)
     return concept if concept and concept.personal else None
 
 
 def concept_in(table: LiveTable, column: LiveColumn) -> Concept | None:
-    """The same of a live column."""
+    """`concept_of` for a live column."""
     return concept_of(column.name, column.family, table.name)
 
 
-def _concept(name: tuple[str, ...], family: str | None) -> Concept | None:
+def _best_concept(name: tuple[str, ...], family: str | None) -> Concept | None:
+    """The concept of the longest phrase that matches, preferring those at the end of the name."""
     best: tuple[int, int] = (0, 0)
     answer: Concept | None = None
-    for place, concept, phrase in _fitting(name):
+    for place, concept, phrase in _matching_phrases(name):
         if concept.families is not None and family is not None and family not in concept.families:
             continue
         if family == "text" and concept.word == "moment" and phrase in _ALSO_PLACES:
@@ -253,8 +258,11 @@ def _concept(name: tuple[str, ...], family: str | None) -> Concept | None:
     return answer
 
 
-def _fitting(name: tuple[str, ...]) -> Iterator[tuple[int, Concept, tuple[str, ...]]]:
-    """The last words count most (e-mail status is a status), the first ones in the Romance way."""
+def _matching_phrases(name: tuple[str, ...]) -> Iterator[tuple[int, Concept, tuple[str, ...]]]:
+    """Phrases in the name, each with its weight: 2 at the end of the name, 1 at its beginning.
+
+    The last words count most (e-mail status is a status), in Romance languages the first.
+    """
     if not name:
         return
     by_last, by_first, joined = _index()
@@ -277,7 +285,7 @@ _Phrases = dict[str, list[tuple[Concept, tuple[str, ...]]]]
 
 @cache
 def _index() -> tuple[_Phrases, _Phrases, _Phrases]:
-    """The phrases by their last word, by their first, and written as one word."""
+    """All phrases by their last word, by their first word, and by their words joined into one."""
     last: _Phrases = {}
     first: _Phrases = {}
     joined: _Phrases = {}
@@ -303,7 +311,7 @@ def _phrases() -> tuple[tuple[Concept, tuple[str, ...]], ...]:
 
 
 def system_of(column: str) -> str | None:
-    """The kind of reference a column holds for another system: stripe_customer_id -> stripe_customer."""
+    """The kind of external reference a column holds: stripe_customer_id -> stripe_customer."""
     found = split_name(column)
     if len(found) < 2 or not any(word in words.SYSTEMS for word in found):
         return None
@@ -317,7 +325,7 @@ def system_of(column: str) -> str | None:
 
 
 def names_person(column: str) -> bool:
-    """Whether `..._name` is that of a person: customer_name, contact_name, assignee_name."""
+    """Whether a column called `..._name` names a person: customer_name, contact_name, assignee_name."""
     people = {
         *_people_words(),
         *words.OWNING_ROLES,

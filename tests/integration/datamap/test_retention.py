@@ -49,7 +49,8 @@ def end(shop, today, yaml=SHOP, person="1"):
     plan = plan_retention(shop.plan(yaml), ZONE)
     values = {**plan.plan.key.require(person), TODAY: today}
     foreseen = {
-        name: DueRows(*shop.session.execute(keep.count_due, values).one()) for name, keep in plan.tables.items()
+        name: DueRows(*shop.session.execute(keep.count_due, values).one())
+        for name, keep in plan.tables.items()
     }
     done = {}
     values |= limited_to(1_000)
@@ -482,7 +483,9 @@ def test_each_kind_of_people_has_its_own_ends(company):
     for kind in ("customer", "employee"):
         plan = plans.for_people(kind)
         (keep,) = plan.tables.values()
-        found[kind] = keep.read_counts(company.session.execute(keep.count_kept, plan.plan.key.require("1")).one())
+        found[kind] = keep.read_counts(
+            company.session.execute(keep.count_kept, plan.plan.key.require("1")).one()
+        )
     assert {kind: (each.table, each.first_due) for kind, each in found.items()} == {
         "customer": ("customers", date(2021, 1, 2)),
         "employee": ("staff", date(2023, 1, 2)),

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from effaced.datamap.run.erase import count_reachable, dry_run, erase
-from effaced.datamap.surrogates.scrub_pattern import ERASED, pattern, scrub
+from effaced.datamap.surrogates.scrub_pattern import ERASED, build_pattern, scrub
 
 ONLY_POSTGRES = pytest.mark.parametrize("company_database", ["postgresql"], indirect=True)
 
@@ -178,7 +178,7 @@ def test_postgres_finds_what_python_finds(company):
         "Alice Strauß+49 170 1234567",
         "",
     ]
-    found = pattern(VALUES)
+    found = build_pattern(VALUES)
     query = text("SELECT regexp_replace(regexp_replace(:it, :p, '[erased]', 'g'), :p, '[erased]', 'g')")
     for each in texts:
         by_postgres = company.session.execute(query, {"it": each, "p": found}).scalar_one()

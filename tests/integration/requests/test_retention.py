@@ -13,7 +13,7 @@ from effaced.core.db import Database
 from effaced.core.errors import Refused
 from effaced.requests.retention import RetentionState
 from effaced.retention.read import count_due, list_due, list_kept
-from effaced.retention.run import refresh
+from effaced.retention.run import reassess_stale
 
 DAY = timedelta(days=1)
 LINES = "&lines {retain: {basis: warranty, until: sold_on + 2 years}}"
@@ -174,7 +174,7 @@ class TestEnd:
         shop.erase()
         shop.run("UPDATE invoices SET issued_on = '2024-03-01' WHERE customer_id = 1")
         with on(ERASED + 2 * DAY):
-            assert refresh(shop.db, shop.keyring, shop.plan) == 1
+            assert reassess_stale(shop.db, shop.keyring, shop.plan) == 1
         assert shop.kept()["invoices"].first_due == LAST_DUE
 
     def test_a_reason_is_asked_for_before_anything_happens(self, shop):
@@ -187,8 +187,8 @@ class TestEnd:
         shop.erase("2")
         shop.use(MAP.replace("issued_on + 10 years", "issued_on + 12 years"))
         with on(ERASED):
-            assert refresh(shop.db, shop.keyring, shop.plan) == 1
-            assert refresh(shop.db, shop.keyring, shop.plan) == 0
+            assert reassess_stale(shop.db, shop.keyring, shop.plan) == 1
+            assert reassess_stale(shop.db, shop.keyring, shop.plan) == 0
         assert shop.kept()["invoices"].first_due == INVOICE_DUE.replace(year=2028)
 
     def test_a_table_that_left_the_map_is_closed_by_a_person_and_not_by_the_schedule(self, shop):

@@ -18,7 +18,7 @@ from effaced.core.db import Database
 from effaced.requests.tables import Retention
 from effaced.retention import run as retention_run
 from effaced.retention.read import list_due
-from effaced.retention.run import all_due, refresh
+from effaced.retention.run import iterate_due_requests, reassess_stale
 
 MORE = range(30, 37)
 ALL = 2 + len(MORE)
@@ -141,12 +141,12 @@ def test_two_officers_at_once_erase_each_row_once_and_both_are_told(shop: Shop) 
     assert (left(shop), begun(shop)) == (0, [])
 
 
-def test_everybody_s_are_found_a_lot_at_a_time(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention_run, "_LOT", 1)
+def test_all_due_requests_are_found_page_by_page(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention_run, "_AT_ONCE", 1)
     shop.erase("2")
     forbid(shop, 20)  # one that fails is not taken up again and again
     with on(LAST_DUE):
-        taken = all_due(shop.db, shop.plan)
+        taken = iterate_due_requests(shop.db, shop.plan)
         results = list(shop.ender.end_requests(taken, actor="cli", reason="over"))
     assert sorted(each.rows for each in results) == [0, ALL]
 
@@ -168,5 +168,5 @@ def test_the_register_is_left_to_whoever_is_just_ending_it(shop: Shop) -> None:
     before = shop.kept()["invoices"]
     with on(LAST_DUE), shop.db.begin() as session:
         session.execute(select(Retention).with_for_update()).all()
-        refresh(shop.db, shop.keyring, shop.plan)
+        reassess_stale(shop.db, shop.keyring, shop.plan)
     assert shop.kept()["invoices"].looked_at == before.looked_at
