@@ -143,7 +143,7 @@ def without_repeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _wrong(problems: list[Problem], number: int) -> Refused:
     if number > len(problems):
         problems.append(Problem("body", f"has {number - len(problems)} more problems"))
-    return Refused("The body is not as it must be.", problems=problems)
+    return Refused("The request body is invalid.", problems=problems)
 
 
 def _read(request: Request) -> bytes:

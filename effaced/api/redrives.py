@@ -96,4 +96,4 @@ def _filter(body: RedriveBody, sla: Sla) -> DeadLetterFilter:
         return letter_filter(body.filter.given(), sla)
     except Refused as error:
         problems = [Problem(f"filter.{each.where}", each.message) for each in error.problems]
-        raise Refused("The filter is not as it must be.", problems=problems) from None
+        raise Refused("The filter is invalid.", problems=problems) from None

@@ -163,7 +163,7 @@ def check_rate(changes: Mapping[str, Any]) -> dict[str, Any]:
         said = f"must be a number above 0 and at most {MOST_PER_SECOND}"
         problems.append(Problem("rate_per_second", said))
     if problems:
-        raise Refused("The rate limit is not as it must be.", problems=problems)
+        raise Refused("The rate limit is invalid.", problems=problems)
     return dict(changes)
 
 

@@ -121,7 +121,7 @@ def check_changes(changes: Mapping[str, Any], *, under: str = "") -> dict[str, A
             for each in problems_of(error, RetryPolicy)
             if each.where.partition(".")[0] in changes  # the other delay gave way, and may be wrong with it
         ]
-        raise Refused("The retry policy is not as it must be.", problems=problems) from None
+        raise Refused("The retry policy is invalid.", problems=problems) from None
     return checked.model_dump(mode="json", include=set(changes))
 
 

@@ -52,7 +52,7 @@ class PolicyForm:
             except ValueError:
                 problems.append(Problem(name, "must be a number"))
         if problems:
-            raise Refused("The retry policy is not as it must be.", problems=problems)
+            raise Refused("The retry policy is invalid.", problems=problems)
         if self.values.get("backoff_strategy"):
             found["backoff_strategy"] = self.values["backoff_strategy"]
         if self.values.get("jitter"):
