@@ -1,7 +1,7 @@
-"""Ending the retentions of one person: a transaction that changes no more rows than it is allowed to.
+"""Ending the retentions of one person, in transactions that change no more rows than they are allowed to.
 
-What is left to do is recorded. The next transaction goes on from there, whoever makes it: rows that are gone
-are not found again.
+What is left to do is recorded, and the next transaction continues, whoever runs it: rows that are gone are
+not found again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ROUNDS = 100
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """Who had it done, and the note with their reason if it was a person."""
+    """Who ends the retention, and the note with the reason if it is a person."""
 
     actor: str
     note: NoteRef | None = None
@@ -52,7 +52,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class TableResult:
-    """What ending did in one table."""
+    """How many rows of one table were deleted or changed."""
 
     table: str
     deleted: int
@@ -65,9 +65,9 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True)
 class TransactionResult:
-    """What one transaction did. If that was not all: how many rows are done by now, of how many.
+    """What one transaction did. If there is more to do: how many rows are done by now, of how many.
 
-    None of any number if nobody has counted them yet.
+    `of` is 0 while nobody has counted them.
     """
 
     done: tuple[TableResult, ...] = ()
@@ -86,11 +86,11 @@ def end_retentions(
     at_most: int,
     left: int = 0,
 ) -> TransactionResult:
-    """Erase what has come due of this request's person, children first, up to so many rows.
+    """Erase what has come due of this request's person, children first, up to `at_most` rows.
 
-    `left`, as `count_left` gives it, is recorded so that progress can be shown. Conflict if
-    somebody lives under the person's key again, or if the database refuses or keeps what it should
-    change: the caller must roll back.
+    `left`, as `count_remaining_rows` returns it, is recorded so that progress can be shown. Conflict if
+    somebody has the person's key again, or if the database refuses or keeps what it should change: the
+    caller must roll back.
     """
     request = session.get_one(Request, request_id)
     retentions = open_retentions_of(session, request_id)
@@ -130,7 +130,7 @@ def _plan_of(plans: RetentionPlan, request: Request) -> RetentionPlan:
 
 
 def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[TableResult, ...]:
-    """Delete or change what has come due, and say what was done in each table where anything was."""
+    """Delete or change what has come due; the tables where that was anything."""
     in_use = plan.count_reused_key is not None and batch.session.scalar(plan.count_reused_key, batch.values)
     done = tuple(each for keep in plan.tables.values() if (each := batch.carry_out(keep)).rows)
     if done:
@@ -141,7 +141,7 @@ def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[TableResult, ...]:
 
 
 def _ended(plan: RetentionPlan, done: Sequence[TableResult]) -> Iterator[tuple[str, Action, int]]:
-    """Table, action and number of rows for the audit trail."""
+    """Table, action and number of rows, for the audit trail."""
     for each in done:
         if each.deleted:
             yield each.table, Action.DELETED, each.deleted
@@ -151,7 +151,7 @@ def _ended(plan: RetentionPlan, done: Sequence[TableResult]) -> Iterator[tuple[s
 
 
 def count_remaining_rows(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
-    """How many rows are still to go or to change. With very many this takes a while, so not in `end`."""
+    """How many rows are still to be deleted or changed. Slow with very many, so not part of ending."""
     request = session.get_one(Request, request_id)
     plan = plans.for_people(request.subject_type)
     for mine in open_retentions_of(session, request_id)[:1]:
@@ -163,13 +163,13 @@ def count_remaining_rows(session: Session, keyring: Keyring, plans: RetentionPla
 
 
 def hand_over(session: Session, request_id: UUID, *, after: timedelta = timedelta()) -> None:
-    """Let another process go on with the rest, at once or after a while."""
+    """Let the scheduler continue with the rest, at once or after a while."""
     mine = RetentionEnding.request_id == request_id
     session.execute(update(RetentionEnding).where(mine).values(go_on_at=dbtime.now(session) + after))
 
 
 def stop_ending(session: Session, request_id: UUID) -> None:
-    """Nobody goes on with it until a person says so again."""
+    """Stop until a person asks for it again."""
     session.execute(delete(RetentionEnding).where(RetentionEnding.request_id == request_id))
 
 
@@ -181,7 +181,7 @@ def _finish(session: Session, request_id: UUID, done: tuple[TableResult, ...] = 
 def _record_progress(
     session: Session, request_id: UUID, done: tuple[TableResult, ...], by: Instruction, left: int
 ) -> TransactionResult:
-    """Record that there is more to do, who began it, and that somebody is working on it now."""
+    """Record that there is more to do, who began it, and that it is being worked on now."""
     ending = session.get(RetentionEnding, request_id)
     if ending is None:
         ending = RetentionEnding(request_id=request_id, actor=by.actor, rows=0, of=0)
@@ -196,7 +196,7 @@ def _record_progress(
 
 
 def _lock_open(session: Session, retentions: Sequence[Retention]) -> list[Retention]:
-    """Those that are still open, as they are now."""
+    """Lock those that are still open, and read them as they are now."""
     mine = Retention.id.in_([each.id for each in retentions])
     query = select(Retention).where(mine, Retention.closed_at.is_(None)).order_by(Retention.id)
     return list(session.scalars(query.with_for_update().execution_options(populate_existing=True)))
@@ -204,7 +204,7 @@ def _lock_open(session: Session, retentions: Sequence[Retention]) -> list[Retent
 
 @dataclass(slots=True)
 class _Batch:
-    """One transaction: the values of its statements, and how many rows it may still change."""
+    """One transaction: the parameters of its statements, and how many rows it may still change."""
 
     session: Session
     values: dict[str, Any]

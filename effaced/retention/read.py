@@ -1,4 +1,4 @@
-"""Looking at what is kept: whose request, which table, why, until when, and what has come due of it."""
+"""Reading what is retained: for which request, in which table, why, until when, and what has come due."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RetentionLine:
 def list_kept(
     session: Session, plan: RetentionPlan, *, after: str | None = None, limit: int = PAGE
 ) -> Page[RetentionLine]:
-    """All that is kept, in the order of the erasures."""
+    """Everything that is retained, in the order of the erasures."""
     query = select(Retention, Request.ref).join(Request).where(Retention.closed_at.is_(None))
     if after:
         query = query.where(after_key((Retention.id,), decode(after, UUID)))
@@ -84,7 +84,7 @@ def list_due(
 
 
 def count_due(session: Session, today: date) -> int:
-    """How many lines `list_due` has; beyond 10,000 one more stands for all."""
+    """How many lines `list_due` has; 10,001 stands for any number above 10,000."""
     return count_up_to(session, select(Retention.id).where(is_due(today)))
 
 
@@ -93,7 +93,7 @@ def count_kept(session: Session) -> int:
 
 
 def plain_retention(line: RetentionLine) -> dict[str, Any]:
-    """As programs read it."""
+    """The line as JSON for the API and the command line."""
     plain: dict[str, Any] = {
         "request": line.ref,
         "table": line.table,

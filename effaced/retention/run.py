@@ -1,4 +1,4 @@
-"""Ending retentions, transaction by transaction, and keeping the register of them true."""
+"""Ending retentions, transaction by transaction, and keeping the register of them up to date."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ReportProgress = Callable[[UUID, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """What became of one request: the rows that went, and why no more did. Unfinished: others go on."""
+    """What was done for one request, and the error if it failed. If not finished, the scheduler continues."""
 
     request_id: UUID
     done: tuple[TableResult, ...] = ()
@@ -89,7 +89,7 @@ class RetentionEnder:
             yield self._end(_EndingTask(request_id, actor, reason), until, tell)
 
     def end_due(self, *, on_schedule: bool, until: float | None = None) -> int:
-        """Go on with what people have begun and, on schedule, erase what has come due; how many rows went."""
+        """Continue what people have begun and, on schedule, erase what has come due; the rows changed."""
         rows = 0
         while orders := self._orders(on_schedule=on_schedule):
             for order in orders:
@@ -163,7 +163,7 @@ class RetentionEnder:
 
 @dataclass(slots=True)
 class _EndingTask:
-    """Who wants what has come due of a request erased, why, and what has been done for it here."""
+    """A request whose due rows are to be erased: by whom, why, and what has been done so far."""
 
     request_id: UUID
     actor: str = SYSTEM
@@ -188,21 +188,21 @@ class _EndingTask:
 
 
 def is_due(today: date) -> ColumnElement[bool]:
-    """What the number, the list and the button go by."""
+    """The condition for what has come due, on every page and in every list."""
     return and_(Retention.closed_at.is_(None), Retention.first_due <= today)
 
 
 def due_requests(
     session: Session, plan: RetentionPlan, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> list[UUID]:
-    """Whose retention has ended, the longest first."""
+    """The requests with something due, the longest due first."""
     query = select(Retention.request_id).where(is_due(plan.today), *conditions)
     rows = session.execute(query.order_by(Retention.first_due, Retention.id).limit(limit))
     return list(dict.fromkeys(row.request_id for row in rows))
 
 
 def iterate_due_requests(database: Database, plan: RetentionPlan) -> Iterator[UUID]:
-    """Whose retention has ended by now, a lot at a time; each is to be ended before the next is taken."""
+    """All requests with something due, a page at a time; end each before taking the next."""
     begun = clock.now()
     while True:
         with database.read() as session:
@@ -218,7 +218,7 @@ def count_due_requests(session: Session, plan: RetentionPlan) -> int:
 
 
 def reassess_stale(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
-    """Reassess what the map or the data may have changed, some at a time; how many requests."""
+    """Reassess some retentions that the map or the data may have changed; of how many requests."""
     with database.read() as session:
         query = select(Retention.request_id, Retention.looked_at).where(
             Retention.closed_at.is_(None), _stale(plan)

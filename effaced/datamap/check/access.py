@@ -1,4 +1,4 @@
-"""Does PostgreSQL let this role see and change what the map speaks of? Asked before anything is changed."""
+"""May this role read and change what the map speaks of? Checked on PostgreSQL before anything changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNLOCKED = "the role that effaced connects as may not lock its rows; GRANT UPDA
 
 
 def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """What the role can't see or do, for the whole map; somebody may give it the right at any time."""
+    """What the role lacks rights for. Somebody can grant them at any time, without a new map."""
     if schema.dialect != "postgresql":
         return
     may = catalog_access.read_access(connection)
@@ -42,7 +42,7 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
 
 
 def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """What stands in everybody's way. SQLite has no such things."""
+    """What stops every role. SQLite has no such obstacles."""
     if schema.dialect != "postgresql":
         return
     yield from _out_of_sight(connection, data_map)
@@ -54,6 +54,7 @@ def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: Data
 
 
 def _out_of_sight(connection: Connection, data_map: DataMap) -> Iterator[Finding]:
+    """Tables that no name in the map can mean: schemas missing, tables shadowed, names ambiguous."""
     line = data_map.tables_line
     named = data_map.schemas
     for name in catalog_access.unknown_schemas(connection, named) if named else ():

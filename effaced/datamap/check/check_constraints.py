@@ -1,6 +1,6 @@
-"""Do the surrogates satisfy the database's CHECKs? Only the database can tell, so it is asked.
+"""Do the surrogates satisfy the database's CHECK constraints? The database is asked to evaluate them.
 
-Those that an erasure writes, and those that the end of a retention will.
+This covers what an erasure writes, and what the end of a retention will write.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EMPTY = {"json": "{}", "array": "{}", "binary": b""}
 
 @dataclass(frozen=True, slots=True)
 class _WrittenRows:
-    """What is written into rows of a table, and which of these columns are to be tried."""
+    """What is written into rows of a table, and which of these columns are to be tested."""
 
     table: LiveTable
     rules: Mapping[str, ColumnRule]
@@ -44,7 +44,7 @@ class _WrittenRows:
         return WHEN_ENDED if any(self.tried.values()) else ""
 
     def rules_of(self, check: Check) -> dict[str, ColumnRule]:
-        """Those that the CHECK speaks of, what is tried first; none if the row is gone by then."""
+        """The rules for the CHECK's columns, those to be tested first; none if the row is gone by then."""
         tried = [name for name in self.tried if name in check.columns]
         gone = self.row_goes and {self.tried[name] for name in tried} == set(self.tried.values())
         others = [name for name in self.rules if name in check.columns and name not in tried]
@@ -53,7 +53,7 @@ class _WrittenRows:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A CHECK over columns whose values afterwards are known."""
+    """A CHECK whose columns all have a known value afterwards."""
 
     table: LiveTable
     rules: dict[str, ColumnRule]
@@ -62,6 +62,7 @@ class _Case:
     said: str
 
     def query(self, dialect: str) -> ColumnElement[Any]:
+        """A SELECT of the CHECK's value for these cells."""
         cells = [
             _literal(self.table.columns[name], value, dialect).label(name)
             for name, value in sorted(self.values.items())
@@ -74,7 +75,7 @@ class _Case:
 def check_constraint_problems(
     connection: Connection, schema: LiveSchema, data_map: DataMap
 ) -> Iterator[Finding]:
-    """Surrogates that a CHECK or a domain would refuse, at once or ten years from now. Changes nothing."""
+    """Surrogates that a CHECK or a domain refuses, now or when a retention ends. Changes nothing."""
     dialect = schema.dialect
     cases = [each for each in _cases(schema, data_map) if isinstance(each, _Case)]
     for each, answer in zip(
@@ -89,11 +90,12 @@ def check_constraint_problems(
 
 
 def check_constraint_notes(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """CHECKs that may or may not be satisfied: it depends on what else is in the row."""
+    """CHECKs of which nobody can say yet: they depend on what else is in the row."""
     yield from (each for each in _cases(schema, data_map) if not isinstance(each, _Case))
 
 
 def _cases(schema: LiveSchema, data_map: DataMap) -> Iterator[_Case | Finding]:
+    """A case for each CHECK that can be evaluated, a note for each that can't."""
     for written in _written_rows(schema, data_map):
         live = written.table
         for check in live.checks:
@@ -121,6 +123,7 @@ def _written_rows(schema: LiveSchema, data_map: DataMap) -> Iterator[_WrittenRow
 
 
 def _written_after_retention(schema: LiveSchema, data_map: DataMap) -> Iterator[_WrittenRows]:
+    """What the `then` of each retention writes."""
     for name, table in data_map.tables.items():
         live, after, ends = schema.tables.get(name), after_retention(table), ending_columns(table)
         # A row whose cells all end on one day goes as it is.
@@ -142,7 +145,7 @@ def _name(check: Check) -> str:
 
 
 def _sample(column: LiveColumn, rule: ColumnRule, dialect: str) -> Any:
-    """What the cell would hold, or something just like it; _UNKNOWN if that depends on the row."""
+    """What the cell would hold, or a value like it; _UNKNOWN if that depends on the row."""
     match rule.written:
         case Surrogate.NULL:
             return None
@@ -186,7 +189,7 @@ def _literal(column: LiveColumn, value: Any, dialect: str) -> ColumnElement[Any]
 
 
 def _evaluate_all(connection: Connection, questions: Sequence[ColumnElement[Any]]) -> list[Any]:
-    """All in one SELECT; one by one if the database stumbles over one of them."""
+    """All in one SELECT; one by one if the database can't evaluate one of them."""
     if not questions:
         return []
     answers, _ = _evaluate(connection, questions)
@@ -200,6 +203,7 @@ def _evaluate_all(connection: Connection, questions: Sequence[ColumnElement[Any]
 def _evaluate(
     connection: Connection, questions: Sequence[ColumnElement[Any]]
 ) -> tuple[list[Any] | None, DBAPIError | None]:
+    """The values, or the database's error; in a savepoint that is rolled back."""
     point = connection.begin_nested()
     try:
         return list(connection.execute(select(*(each.label(None) for each in questions))).one()), None

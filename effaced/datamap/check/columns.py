@@ -1,4 +1,4 @@
-"""Can each surrogate be written into its column? Only rows that stay are asked: the others go anyway."""
+"""Can each surrogate be written into its column? Only columns of rows that stay are checked."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def column_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[tuple[int
 def writing_problems(
     live: LiveTable, written: Mapping[str, ColumnRule], dialect: str
 ) -> Iterator[tuple[int, str]]:
-    """What stands against writing this into rows of the table."""
+    """Why these surrogates can't be written into rows of the table."""
     for column, rule in written.items():
         if column in live.columns:
             for message in _misfits(live.columns[column], rule, dialect):
@@ -59,7 +59,7 @@ def writing_problems(
 def written_columns(
     schema: LiveSchema, data_map: DataMap
 ) -> Iterator[tuple[LiveTable, Mapping[str, ColumnRule]]]:
-    """What is written into rows that stay: the person's own, if any do, and others' that mention them."""
+    """What is written into rows that stay: the person's own, and other people's that mention them."""
     for name, table in data_map.tables.items():
         if (live := schema.tables.get(name)) is not None:
             if table.stays:
@@ -69,7 +69,7 @@ def written_columns(
 
 
 def _undecided(table: TableRule) -> Iterator[tuple[int, str]]:
-    """One decision is one problem, however many columns wait for it."""
+    """One problem per reason for a review, however many columns share it."""
     waiting: dict[str | None, list[str]] = {}
     for column, rule in table.columns.items():
         if rule.strategy is Strategy.REVIEW:
@@ -82,7 +82,7 @@ def _undecided(table: TableRule) -> Iterator[tuple[int, str]]:
 
 
 def _unknown_names(schema: LiveSchema, data_map: DataMap, rule: ColumnRule) -> Iterator[str]:
-    """What to scrub must be an identifier, or a column of the subject table that can stand in a text."""
+    """Names to scrub that are neither an identifier nor a column of the subject table that fits a text."""
     subject = schema.tables.get(data_map.subject)
     if rule.strategy is not Strategy.SCRUB or subject is None:
         return
@@ -99,6 +99,7 @@ def _unknown_names(schema: LiveSchema, data_map: DataMap, rule: ColumnRule) -> I
 
 
 def _misfits(column: LiveColumn, rule: ColumnRule, dialect: str) -> Iterator[str]:
+    """Why the rule can't be applied to this column."""
     if column.generated:
         yield (
             "the database generates this column, so nothing can be written to it"
@@ -175,7 +176,7 @@ def _scrub_misfits(column: LiveColumn) -> Iterator[str]:
 
 
 def _collisions(live: LiveTable, changed: Mapping[str, ColumnRule]) -> Iterator[tuple[int, str]]:
-    """Two erased rows must not come to hold the same where the database wants them different."""
+    """Surrogates that could repeat where the database wants unique values."""
     for unique in live.uniques:
         written = {column: rule for column, rule in changed.items() if column in unique.columns}
         # A NULL stays as it is under every surrogate; alone in its index, it is one that was there before.
@@ -199,6 +200,7 @@ def _collisions(live: LiveTable, changed: Mapping[str, ColumnRule]) -> Iterator[
 
 
 def _differs(column: LiveColumn, rule: ColumnRule) -> bool:
+    """Whether the surrogate hardly ever writes the same value twice."""
     if rule.written is Surrogate.RANDOM_NUMBER:
         low, high = number_range(column.type) or (0, 0)
         return high - low >= _ENOUGH

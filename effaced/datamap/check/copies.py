@@ -1,4 +1,4 @@
-"""Copies of a person's data that no statement of the plan reaches: somebody has to see to them."""
+"""Copies of a person's data that no statement of the plan reaches, for somebody to look after."""
 
 from __future__ import annotations
 

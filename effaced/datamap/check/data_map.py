@@ -30,7 +30,7 @@ _NO_TEXT = ("json", "binary", "array")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Every problem; and, if there is none, per kind of people its view of the map and the order for it."""
+    """The problems; if there are none, each kind of people's part of the map with its order of statements."""
 
     problems: list[Problem]
     orders: list[tuple[DataMap, Order]] = field(default_factory=list)
@@ -39,16 +39,18 @@ class Checked:
 
 
 def check_map(connection: Connection, data_map: DataMap) -> list[Problem]:
-    """All that stands against erasing by this map in this database; an empty list if nothing does."""
+    """Everything that prevents erasing by this map in this database; an empty list if nothing does."""
     return find_problems(connection, read_schema(connection, data_map.schemas), data_map)
 
 
 def find_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> list[Problem]:
+    """`check_map` for a schema that has been read."""
     return check(connection, schema, data_map).problems
 
 
 @gc_paused()
 def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Checked:
+    """Find every problem and, if there is none, the order of statements for each kind of people."""
     views = [data_map.for_people(each.name) for each in data_map.people]
     found = {
         *_undeclared(schema, data_map),
@@ -79,12 +81,13 @@ def check(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Chec
 
 
 def find_gaps(schema: LiveSchema, data_map: DataMap) -> list[Problem]:
-    """Where map and database do not name the same tables and columns."""
+    """Tables and columns that only the map or only the database has."""
     found = {*_undeclared(schema, data_map), *_missing(schema, data_map)}
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]
 
 
 def _undeclared(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    """Tables and columns that the map does not declare."""
     for name, live in schema.tables.items():
         rule = data_map.tables.get(name)
         if name in data_map.undecided:
@@ -103,6 +106,7 @@ def _undeclared(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
 
 
 def _missing(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
+    """Tables and columns that the database does not have."""
     if schema.dialect == "sqlite" and data_map.schemas:
         yield data_map.subject_line, "schemas: SQLite has none; leave it out"
     declared = {name: rule.line for name, rule in data_map.tables.items()} | dict(data_map.not_personal)

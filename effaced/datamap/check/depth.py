@@ -1,4 +1,4 @@
-"""Can the database read the statements? SQLite's parser gives up where conditions are nested too deeply."""
+"""Can SQLite parse the statements? Its parser has a limit for nested conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORTH_ASKING = 5
 
 
 def depth_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """For a map that has no other problem. Nothing is run: the statement is only explained."""
+    """For a map without other problems. The statements are only explained, not run."""
     if schema.dialect != "sqlite":
         return
     columns = schema.tables[data_map.subject].columns
@@ -50,7 +50,7 @@ class _Nesting:
     known: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
 
     def depth(self, table: str, but_through: frozenset[str] = frozenset()) -> int:
-        """How many SELECTs stand within each other to tell whose the rows are."""
+        """How many nested SELECTs it takes to find the person's rows of this table."""
         asked = table, but_through
         if table == self.data_map.subject or table in but_through:
             return 0

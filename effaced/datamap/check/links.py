@@ -1,4 +1,4 @@
-"""Can every row be reached, and by one person only?"""
+"""Does every row belong to a person by its links, and to one person only?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def inheritance_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Find
 
 
 def reach_problems(data_map: DataMap, views: Iterable[DataMap]) -> Iterator[Finding]:
-    """Tables from which no link leads to anybody; `views` is the map as each kind of people sees it."""
+    """Tables whose links lead to nobody. `views` is the map as each kind of people sees it."""
     circular: set[str] = set()
     for cycle in find_cycles(data_map):
         circular.update(cycle)
@@ -62,7 +62,7 @@ def reach_problems(data_map: DataMap, views: Iterable[DataMap]) -> Iterator[Find
 
 
 def find_cycles(data_map: DataMap) -> list[tuple[str, ...]]:
-    """Links that lead back to where they started, each as the tables in turn, first and last the same."""
+    """Links that lead back to where they started: the tables in order, the first again at the end."""
     cycles: list[tuple[str, ...]] = []
     done: set[str] = set()
 
@@ -126,7 +126,7 @@ def _condition_problems(schema: LiveSchema, live: LiveTable, link: Link, what: s
 
 
 def _links_to_itself(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
-    """Rows below rows of the same table, as deep as it goes."""
+    """What is wrong with links between rows of the same table, as in a tree."""
     within = [link for link in table.links if link.to == table.name]
     if not within:
         return
@@ -142,7 +142,7 @@ def _links_to_itself(schema: LiveSchema, table: TableRule) -> Iterator[Finding]:
 
 
 def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn, as_text: bool) -> str | None:
-    """Why the link could pass over rows, or take those of others."""
+    """Why comparing these two columns could miss rows, or match other people's."""
     if as_text:
         for name, column in ((own, mine), (other, theirs)):
             if not _is_whole_key(column):
@@ -168,11 +168,12 @@ def _mismatch(own: str, mine: LiveColumn, other: str, theirs: LiveColumn, as_tex
 
 
 def _is_whole_key(column: LiveColumn) -> bool:
+    """Whether the column can be a key, and holds no fractions."""
     return column.family in KEY_FAMILIES and not column.fractional
 
 
 def _names_one_person(schema: LiveSchema, data_map: DataMap, link: Link) -> bool:
-    """Rows that agree in their own link columns belong to the same person, unique or not."""
+    """Whether rows that agree in the link's target columns always belong to the same person."""
     if schema.tables[link.to].determines(link.targets):
         return True
     parent = data_map.tables.get(link.to)
@@ -184,6 +185,7 @@ def _names_one_person(schema: LiveSchema, data_map: DataMap, link: Link) -> bool
 
 
 def _surrogates_merging_people(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
+    """Surrogates that can repeat in a column by which rows are linked."""
     sides = [(table, column) for column in link.columns]
     if link.to in data_map.tables:
         sides += [(data_map.tables[link.to], column) for column in link.targets]
@@ -198,7 +200,7 @@ def _surrogates_merging_people(data_map: DataMap, table: TableRule, link: Link) 
 
 
 def _mentioned_by_own_rows(data_map: DataMap, table: TableRule, mention: Mention) -> Iterator[Finding]:
-    """Rows that the erasure cuts off from the person are others' from then on, and may not mention them."""
+    """The person's own rows that the erasure detaches from them, and that would go on mentioning them."""
     link = mention.link
     if not all(each.to in data_map.tables for each in (link, *table.links)):
         return  # another check reports that
@@ -215,7 +217,7 @@ def _mentioned_by_own_rows(data_map: DataMap, table: TableRule, mention: Mention
 
 
 def _stops_mentioning(data_map: DataMap, table: TableRule, mention: Mention) -> bool:
-    """Whether the person's own rows do not mention them any more after the erasure, or do so harmlessly."""
+    """Whether the person's own rows no longer mention them after the erasure, or were changed alike."""
     link, other = mention.link, data_map.tables[mention.link.to]
     pointer_changes = any(column in table.changed for column in link.columns)
     condition_fails = any(table.clears(column) and None not in values for column, values in link.where)
@@ -225,7 +227,7 @@ def _stops_mentioning(data_map: DataMap, table: TableRule, mention: Mention) -> 
 
 
 def _kept_under_deleted(data_map: DataMap, table: TableRule, link: Link) -> Iterator[Finding]:
-    """The row that points stays, and what it points at goes."""
+    """A row that stays must not need a row that is deleted."""
     other = data_map.tables.get(link.to)
     if other is None or link.to == table.name:
         return

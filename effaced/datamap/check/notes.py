@@ -1,4 +1,4 @@
-"""What fits the database and still wants a look: the notes of `effaced datamap check`."""
+"""Notes of `effaced datamap check`: what works, but somebody should look at."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Finding = tuple[int, str]
 
 
 def find_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) -> list[Problem]:
-    """Everything that somebody should look at in a map that fits."""
+    """Every note about a map without problems."""
     found = {
         *_sounds_personal(data_map),
         *_tables_of_people(schema, data_map),
@@ -77,7 +77,7 @@ def _links(table: TableRule) -> Iterator[tuple[str, Link]]:
 
 
 def _indexed(schema: LiveSchema, table: str, columns: tuple[str, ...], link: Link) -> bool:
-    """Whether an index can find the rows; one with a condition may do for a link that has one."""
+    """Whether an index finds the rows; a partial index may do for a link with a condition."""
     live = schema.tables[table]
     usable = [index for index in live.indexes if index.columns and (not index.partial or link.where)]
     return any(index.columns[0] in columns for index in usable)

@@ -14,7 +14,7 @@ from effaced.datamap.vocabulary.names import names_person, singular, split_and_e
 
 
 def column_sounds_like(name: str) -> str | None:
-    """What about a person a column of that name most likely holds; None if the name does not tell."""
+    """What personal data a column of this name most likely holds; None if the name does not tell."""
     found = split_and_expand(name)
     while len(found) > 1 and found[-1] in words.HARMLESS:
         found = found[:-1]
@@ -25,7 +25,7 @@ def column_sounds_like(name: str) -> str | None:
 
 
 def table_sounds_like(name: str) -> str | None:
-    """The word for people that a table's name ends in."""
+    """The word for people that the table's name ends in, if it does."""
     found = split_name(name.rpartition(".")[2])
     known = {*words.PEOPLE, *words.STAFF}
     return found[-1] if found and {found[-1], singular(found[-1])} & known else None

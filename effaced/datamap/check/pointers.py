@@ -1,4 +1,4 @@
-"""Can rows go, and cells change, without the database standing against it or acting by itself?"""
+"""Can rows be deleted and cells changed without a foreign key that refuses, or acts by itself?"""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def pointer_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]
 
 
 def order_problems(schema: LiveSchema, data_map: DataMap, order: Order) -> Iterator[Finding]:
+    """Why the statements can't be put in an order, or rows can't be looked up beforehand."""
     if order.cycle:
         yield (
             data_map.tables[order.cycle[0]].line,
@@ -50,6 +51,7 @@ def _written_columns(child: TableRule) -> Iterator[dict[str, ColumnRule]]:
 
 
 def _conflicts(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
+    """Whether rows that the map does not deal with may point where it deletes or changes."""
     parent = data_map.tables.get(key.to)
     if parent is None or not any(parent.loses(column) for _, column in key.on):
         return
@@ -79,14 +81,14 @@ class _Conflict:
 
     @property
     def _is_released(self) -> bool:
-        """Whether the pointing rows let go by a mention, or keep the row that they point at."""
+        """Whether a mention sets the pointers to NULL, or the row stays while somebody else points at it."""
         # Rows that are the person's only while nobody else points at them stay where somebody does.
         guarded = bool(self.parent.links) and all(link.back for link in self.parent.links)
         child = self.data_map.tables.get(self.key.table)
         return guarded or next(releasing_mentions(child, self.key), None) is not None
 
     def from_undeclared_table(self) -> Iterator[Finding]:
-        """From a table that is declared not_personal, or that only other kinds of people have rows in."""
+        """From a table declared not_personal, or one in which only other kinds of people have rows."""
         if self._is_released:
             return
         name, whole = self.key.table, self.data_map.whole
@@ -119,7 +121,7 @@ class _Conflict:
 
 
 def _follows(link: Link, key: ForeignKey) -> bool:
-    """Whether every row that has the foreign key is reached by the link."""
+    """Whether the link reaches every row that has the foreign key."""
     return link.to == key.to and not link.back and not link.where and set(link.on) <= set(key.on)
 
 

@@ -1,4 +1,4 @@
-"""Can each column under `rectify:` be corrected without tearing a person's rows apart?"""
+"""Can each column under `rectify:` be corrected without breaking the links to a person's rows?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can a retention end? Its last day must be known, its rows found again, and its `then` carried out."""
+"""Can a retention end? Its end must be known, its rows findable, and its `then` executable."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _not_findable(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
 
 
 def _ends_too_early(data_map: DataMap, table: TableRule) -> Iterator[Finding]:
-    """A cell must not go while cells are kept whose end is counted from it or whose rows are found by it."""
+    """Cells that may go while others are kept that are counted from them or found by them."""
     if ends_at_once(table) and not after_retention(table).stays:
         return
     needed = _columns_to_find_linked_rows(data_map, table.name)
@@ -96,7 +96,7 @@ def _columns_to_find_and_end_row(data_map: DataMap, table: TableRule) -> set[str
 
 
 def _problems_after_retention(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """Whatever stands against the map stands against it with every `then` in force, too."""
+    """Problems that the map has only once every retention has ended."""
     after = map_after_retention(data_map)
     for problems, when in ((link_problems, _APART), (pointer_problems, WHEN_ENDED)):
         known = set(problems(schema, data_map))
@@ -118,7 +118,7 @@ def _problems_after_retention(schema: LiveSchema, data_map: DataMap) -> Iterator
 
 
 def retention_order_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """For a map that has no other problem: can the rows go one after the other, and still be found?"""
+    """For a map without other problems: rows whose retention ends must still be found by then."""
     if not any(ending_columns(table) for table in data_map.tables.values()):
         return
     after = map_after_retention(data_map)

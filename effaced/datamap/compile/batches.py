@@ -1,8 +1,8 @@
-"""A person with very many rows: what can be worked off in batches before the execution itself.
+"""Deleting and changing a person's many rows in batches, before the erasure itself.
 
-A batch is a transaction of its own, so no statement runs for minutes and no lock is held that long. Only
+Each batch is a transaction of its own, so no statement runs for minutes and no lock is held that long. Only
 steps at the head of the plan qualify, up to the person's own row or the first rows that later steps are
-found through: whatever happens in between, the person can still be found, and what is left is still to do.
+found through: whatever happens in between, the person can still be found, and so can the rest.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _LIMIT = "effaced_limit"
 
 
 def early_steps(steps: Iterable[Step], needed_later: Collection[str]) -> tuple[Step, ...]:
-    """Those before the first that takes away what others are found by."""
+    """The steps before the first one that changes what later steps find their rows by."""
     head = takewhile(lambda step: step.reported and step.name not in needed_later, steps)
     return tuple(step for step in head if step.action is not Action.RETAINED)
 
 
 def count_early_rows(schema: LiveSchema, early: Iterable[Step]) -> Select[*tuple[int, ...]] | None:
-    """Per early step its rows, counted no further than the limit; None if there is no such step."""
+    """A SELECT of each early step's rows, counted up to the limit; None if there is no such step."""
     counts = [
         select(func.count())
         .select_from(
@@ -66,7 +66,7 @@ def batch_statement(
     where: ColumnElement[bool],
     written: Mapping[ColumnClause[Any], ColumnElement[Any]],
 ) -> Delete | Update:
-    """As many of these rows as the limit says are written to, or deleted if nothing is to be written."""
+    """Write to at most as many of these rows as the limit says; delete them if nothing is to be written."""
     table = schema.table(name)
     primary = schema.tables[name].primary
     if schema.dialect != "sqlite":
@@ -91,7 +91,7 @@ def batch_statement(
 
 
 def limited_to(rows: int) -> dict[str, int]:
-    """The parameter of the statements here."""
+    """The parameter for the limit."""
     return {_LIMIT: rows}
 
 

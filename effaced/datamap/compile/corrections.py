@@ -1,4 +1,4 @@
-"""Corrected values: what a caller may send for which column, as the value that the database takes."""
+"""Corrected values: what may be sent for which column, converted to what the database takes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Change:
 
 
 class UnsuitableValue(Exception):
-    """A value that the column can't hold; the message says what it must be and never quotes it."""
+    """A value that the column can't hold. The message says what it must be, and never quotes it."""
 
 
 def changes_for(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Correction]) -> list[Change]:
@@ -67,11 +67,12 @@ def changes_for(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Cor
 
 
 def _printable(name: str) -> str:
-    """A name as it may be repeated: what was sent in its place can be anything, a person's address too."""
+    """The name if it may be repeated. What was sent could be anything, even a person's address."""
     return name if _NAME.fullmatch(name) else "(unprintable)"
 
 
 def _columns_to_correct(data_map: DataMap, name: str) -> tuple[Sequence[tuple[str, str]], str | None]:
+    """The columns that a category or a `table.column` means; or why it can't be corrected."""
     if name in data_map.rectify:
         return data_map.rectify[name].columns, None
     for rule in data_map.rectify.values():
@@ -163,7 +164,7 @@ def _decimal(column: LiveColumn, number: Decimal) -> Decimal:
 
 
 def _places(number: Decimal) -> int:
-    """How many digits it has after the point, zeros at the end aside."""
+    """The digits after the decimal point, without zeros at the end."""
     # Counted, not calculated: calculating rounds to 28 digits, and overflows.
     _, digits, exponent = number.as_tuple()
     zeros = next((n for n, digit in enumerate(reversed(digits)) if digit), None)

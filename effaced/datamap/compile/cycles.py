@@ -1,4 +1,4 @@
-"""Things that wait for each other, all round in a circle."""
+"""Groups of nodes in a graph that all lead to each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def strongly_connected(ways: Mapping[Node, Iterable[Node]]) -> Iterator[list[Node]]:
-    """The largest groups of which each node leads to every other; a node by itself is none.
+    """The strongly connected components of more than one node.
 
     Tarjan's algorithm: all is looked at once. Without recursion, as a chain may be longer than the stack.
     """

@@ -1,4 +1,4 @@
-"""The subject's key as one text, as it comes with a request, and as the values the database compares."""
+"""The subject's key: as the one text in a request, and as the values the database compares."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KeyColumns:
     dialect: str
 
     def parameter(self, column: str) -> ColumnElement[Any]:
-        """The place in a statement where this part of the key goes."""
+        """The bind parameter for this part of the key."""
         index = next(i for i, each in enumerate(self.columns) if each.name == column)
         kind = self.columns[index].type
         if self.dialect == "postgresql" and isinstance(kind, types.CHAR):
@@ -61,6 +61,7 @@ class KeyColumns:
         return values
 
     def require(self, subject_id: str) -> dict[str, Any]:
+        """`values`, or NotFound if no row can have this id."""
         values = self.values(subject_id)
         if values is None:
             form = "|".join(f"{column.name} ({column.family})" for column in self.columns)
@@ -110,7 +111,7 @@ def split_id(subject_id: str) -> list[str] | None:
 
 
 def cell_as_text(value: Any) -> str | None:
-    """A cell as the text that other systems know; numbers without needless zeros."""
+    """A cell as the text that other systems know; decimals without needless zeros."""
     if value is None:
         return None
     if isinstance(value, Decimal) and value == value.to_integral_value():
@@ -124,7 +125,7 @@ def _name(index: int) -> str:
 
 
 def _whole_number(part: str, bits: int | None) -> int | None:
-    """Only the usual spelling: `007` is not the key of 7."""
+    """The number if it is written in its usual form: `007` is not the key 7."""
     if not _WHOLE_NUMBER.fullmatch(part):
         return None
     number = int(part)

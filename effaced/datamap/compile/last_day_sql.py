@@ -34,7 +34,7 @@ _ISO = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 
 
 def last_day(rows: FromClause, until: Until, dialect: str, zone: ZoneInfo) -> ColumnElement[date]:
-    """The day until which a row is retained; NULL where its column does not tell."""
+    """The day until which a row is retained; NULL where its column holds no date."""
     if until.day is not None:
         return literal(until.day, Date())
     column = rows.c[until.column]

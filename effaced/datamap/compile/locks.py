@@ -1,7 +1,8 @@
-"""Rows to hold on to before the first look: who else would change or point at them waits until the end.
+"""Rows to lock before anything is read: others who would change or point at them wait until the end.
 
-Without it, two people who share an address and are erased at the same moment both leave it to the other, and
-a row that a neighbour is just adding is not seen, but in the way. On SQLite there is one writer anyway.
+Without it, two people who share an address and are erased at the same moment would both leave it to the
+other; and a row that somebody is adding at the moment would not be seen, and then be in the way. SQLite has
+only one writer anyway.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from effaced.datamap.model.data_map import Action, DataMap
 
 
 def locked_tables(data_map: DataMap) -> list[str]:
-    """The subject's, and those whose rows others may share, each after those by which its rows are found."""
+    """The subject table, and those with shared rows, each after the tables its rows are found through."""
     found, seen = [data_map.subject], {data_map.subject}
 
     def visit(name: str) -> None:
@@ -32,7 +33,7 @@ def locked_tables(data_map: DataMap) -> list[str]:
 
 
 def lock_statements(belonging: Ownership) -> dict[str, Select[int]]:
-    """Per table the statement that locks the person's rows, whoever else may point at them."""
+    """By table, the statement that locks the person's rows, and those they may share with others."""
     if belonging.schema.dialect != "postgresql":
         return {}
     return {name: _lock(belonging, name) for name in locked_tables(belonging.data_map)}

@@ -1,8 +1,9 @@
-"""In which order the statements of an erasure run, and whose rows must be known before the first of them.
+"""The order in which an erasure's statements run, and whose rows must be looked up before the first of them.
 
-Two things bind the order. A row that others point at can go only after they have let go. And rows that are
-found through other rows must be dealt with while those still tell whose they are. Where the two stand
-against each other, the rows in question are looked up beforehand: their table is `captured`.
+Two things restrict the order. A row that others point at can be deleted only after those were deleted or
+their pointers set to NULL. And rows that are found through other rows must be dealt with while those still
+tell whose they are. Where the two contradict each other, the rows are looked up beforehand: their table is
+`captured`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from effaced.datamap.schema.tables import ForeignKey, LiveSchema
 
 
 class Statement(NamedTuple):
-    """One statement: a table's own, one of its mentions, or letting go of pointers that run in a cycle."""
+    """A statement: of a table's own rows, of one of its mentions, or to detach pointers that form a cycle."""
 
     table: str
     mention: int = -1
@@ -33,7 +34,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The statements in turn; or, if there is no order, the tables whose pointers run in a cycle."""
+    """The statements in order; or, if there is none, the tables whose pointers form a cycle."""
 
     statements: tuple[Statement, ...]
     captured: frozenset[str] = frozenset()
@@ -45,7 +46,7 @@ class Order:
 
 
 def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
-    """For a map whose links lead somewhere and run in no cycle."""
+    """For a map whose links all lead to a person and form no cycle."""
     search = _Search(schema, data_map, detaching=self_references_to_clear(schema, data_map))
     hopeless: set[str] = set()
     while not hopeless and (stuck := search.sort()):
@@ -65,12 +66,12 @@ def find_order(schema: LiveSchema, data_map: DataMap) -> Order:
 
 
 def is_direct(data_map: DataMap, link: Link) -> bool:
-    """Whether the row holds the subject's key itself, so that nobody else need be looked at."""
+    """Whether the linked row holds the subject's key itself, so that no other row need be read."""
     return not link.back and link.to == data_map.subject and sorted(link.targets) == sorted(data_map.key)
 
 
 def own_columns(data_map: DataMap, table: str) -> set[str]:
-    """The columns of a table that tell whose its rows are."""
+    """The columns that tell whose a row of the table is."""
     columns = set(data_map.key) if table == data_map.subject else set()
     for link in data_map.tables[table].links:
         columns |= {*link.columns, *(column for column, _ in link.where)}
@@ -103,7 +104,7 @@ def pointers(
 
 
 def releasing_mentions(rule: TableRule | None, key: ForeignKey) -> Iterator[int]:
-    """The mentions by which rows that point at somebody's rows let go of them."""
+    """The numbers of the mentions that set this foreign key to NULL in other people's rows."""
     for number, mention in enumerate(rule.mentions if rule else ()):
         link = mention.link
         if (
@@ -121,7 +122,7 @@ _Waiting = dict[Statement, set[Statement]]
 
 @dataclass(frozen=True, slots=True)
 class _Edges:
-    """Who waits for whom: because the database wants it, and because rows are found that way."""
+    """Which statement waits for which: `hard` by foreign keys, `soft` because rows are found that way."""
 
     hard: _Waiting
     soft: _Waiting
@@ -131,12 +132,14 @@ class _Edges:
         return {statement: hard | self.soft[statement] for statement, hard in self.hard.items()}
 
     def cycles(self) -> list[set[Statement]]:
-        """Statements that all wait for each other, the first by name first."""
+        """Groups of statements that all wait for each other."""
         return sorted((set(each) for each in strongly_connected(self.both)), key=min)
 
 
 @dataclass
 class _Search:
+    """The search for an order: what has been captured and detached so far."""
+
     schema: LiveSchema
     data_map: DataMap
     captured: set[str] = field(default_factory=set)
@@ -146,7 +149,7 @@ class _Search:
     done: list[Statement] = field(default_factory=list)
 
     def sort(self) -> list[Statement]:
-        """Put the statements in order; what is left over if that can't be done."""
+        """Sort topologically; the statements that are left over if there is a cycle."""
         ways = self.edges(self.data_map.tables).both
         waits = Counter(later for others in ways.values() for later in others)
         self.done = []
@@ -162,7 +165,7 @@ class _Search:
         return [statement for statement in ways if waits[statement]]
 
     def edges(self, tables: Collection[str]) -> _Edges:
-        """Between the statements of these tables."""
+        """Which of these tables' statements have to wait for which."""
         of_table = {name: list(self._statements(name)) for name in sorted(tables)}
         hard: _Waiting = {statement: set() for statements in of_table.values() for statement in statements}
         for name in of_table:
@@ -201,7 +204,7 @@ class _Search:
         )
 
     def capture(self, edges: _Edges, cycle: set[Statement]) -> bool:
-        """Look up beforehand the rows of a table whose statement would come too late to find them."""
+        """Break a cycle by looking up a table's rows beforehand. False if no table would help."""
         late = {
             each
             for earlier in cycle
@@ -214,7 +217,7 @@ class _Search:
         return bool(late)
 
     def _capture_candidates(self, reader: Statement, later: Statement) -> Iterator[tuple[bool, str]]:
-        """Whose rows to look up so that one statement need not wait for another; the better choice first.
+        """Tables to look up so that `reader` need not run before `later`; False marks the better choice.
 
         Where rows are found by the primary key of others, knowing those is enough, and they are fewer.
         """
@@ -226,7 +229,7 @@ class _Search:
             yield True, name
 
     def detach_pointer(self, edges: _Edges, cycle: set[Statement]) -> bool:
-        """Empty a pointer first, where rows that all go point at each other in a cycle."""
+        """Break a cycle by setting a pointer to NULL first. False if no pointer may be NULL."""
         names = sorted({statement.table for statement in cycle})
         for key in sorted((key for name in names for key in self.schema.keys_of(name)), key=str):
             child, parent = Statement(key.table), Statement(key.to)
@@ -251,7 +254,7 @@ class _Search:
             yield Statement(name, detaches=tuple(sorted(columns)))
 
     def _before_pointers_go(self, key: ForeignKey) -> Iterator[Statement]:
-        """Those that let go of rows, which then can go themselves."""
+        """The statements after which rows of the key's table no longer point at rows that go."""
         parent, child = self.data_map.tables[key.to], self.data_map.tables[key.table]
         if not any(parent.loses(column) for _, column in key.on):
             return
@@ -266,14 +269,14 @@ class _Search:
             yield Statement(key.table)
 
     def _overwrites(self, statement: Statement, columns: set[str]) -> bool:
-        """Whether a statement takes away what another one reads in these columns."""
+        """Whether a statement deletes or changes what another one reads in these columns."""
         rule = self.data_map.tables[statement.table]
         if statement.is_main:
             return not rule.stays or not columns.isdisjoint(rule.changed)
         return not columns.isdisjoint(statement.detaches or rule.mentions[statement.mention].columns)
 
     def _is_of_others(self, statement: Statement, reader: Statement) -> bool:
-        """Whether it empties pointers in the very rows that the other statement leaves out."""
+        """Whether a mention changes only rows of the same table that `reader` leaves alone."""
         if not reader.is_main or statement.mention < 0 or statement.table != reader.table:
             return False
         rule = self.data_map.tables[statement.table]
@@ -281,13 +284,13 @@ class _Search:
         return not conditions & set(rule.mentions[statement.mention].columns)
 
     def _tables_evaluated(self, statement: Statement) -> list[str]:
-        """The tables whose person's rows the statement has to tell from others."""
+        """The tables of which the statement has to know which rows are the person's."""
         rule = self.data_map.tables[statement.table]
         names = [rule.mentions[statement.mention].link.to] if statement.mention >= 0 else []
         return [*names, statement.table] if rule.owned else names
 
     def _columns_read(self, statement: Statement) -> dict[str, set[str]]:
-        """Which columns of which other tables tell the statement its rows."""
+        """The columns, by table, that the statement reads to find its rows."""
         found: dict[str, set[str]] = {}
         rule = self.data_map.tables[statement.table]
         if statement.mention >= 0:
@@ -330,7 +333,7 @@ class _Search:
         self._add_reads(link.to, found, seen)
 
     def _preference(self, statement: Statement) -> tuple[int, int]:
-        """Far tables first and the subject's last, so that the order reads like the map."""
+        """Distant tables first and the subject's last, so that the order reads like the map."""
         return (-self._depth(statement.table, ()), int(statement.is_main))
 
     def _depth(self, table: str, trail: tuple[str, ...]) -> int:

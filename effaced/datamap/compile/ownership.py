@@ -38,7 +38,10 @@ from effaced.datamap.schema.tables import LiveSchema
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The parameters of its conditions are the subject's key and, for captured tables, their rows' keys."""
+    """Conditions for the rows that are a person's.
+
+    Their parameters are the subject's key and, for captured tables, the keys of the captured rows.
+    """
 
     schema: LiveSchema
     data_map: DataMap
@@ -56,7 +59,7 @@ class Ownership:
         return self.conditions[table]
 
     def linked(self, table: str, link: Link) -> ColumnElement[bool]:
-        """Which rows of the table have this link to the person, whatever others they have."""
+        """Which rows of the table have this link to the person, whoever else they may be linked to."""
         return self._linked(self.schema.table(table), table, link, frozenset())
 
     def points(self, rows: FromClause, table: str, link: Link, at: FromClause) -> ColumnElement[bool]:
@@ -74,13 +77,13 @@ class Ownership:
         return select(*cells).where(self.rows(table))
 
     def parameter(self, table: str) -> str:
-        """The name under which a captured table's keys are told."""
+        """The name of the parameter with a captured table's keys."""
         return captured_name(sorted(self.captured).index(table))
 
     def _rows(
         self, rows: FromClause, table: str, but_through: frozenset[str] = frozenset()
     ) -> ColumnElement[bool]:
-        """`but_through` are tables that are just being told apart and can't be asked themselves."""
+        """`rows` for any alias of the table, without links to `but_through`: those are being evaluated."""
         if table in self.captured:
             primary = self.schema.tables[table].primary
             return _in([rows.c[name] for name in primary], self._captured(table))
@@ -130,7 +133,7 @@ class Ownership:
     def _linked(
         self, rows: FromClause, table: str, link: Link, but_through: frozenset[str]
     ) -> ColumnElement[bool]:
-        """By this link, whoever else may point at the row."""
+        """Which rows have this link to the person, whoever else may point at them."""
         condition = list(self._where(rows, table, link))
         # Rows that hold the subject's key need no look at the subject: they are found after it is gone, too.
         if is_direct(self.data_map, link):
@@ -142,7 +145,7 @@ class Ownership:
         return and_(*condition, found) if condition else found
 
     def _linked_values(self, link: Link, but_through: frozenset[str]) -> Select[*tuple[Any, ...]]:
-        """The values in the person's rows at the other end."""
+        """The values that the link's columns must have: those of the person's rows at its other end."""
         asked = (link.to, link.targets, link.as_text, but_through)
         if asked not in self.subqueries:
             self.subqueries[asked] = self._make_linked_values(link, but_through)
@@ -159,7 +162,7 @@ class Ownership:
     def _pointed_at_by_nobody_else(
         self, rows: FromClause, table: str, but_through: frozenset[str]
     ) -> Iterable[ColumnElement[bool]]:
-        """Nobody else's row points at this one."""
+        """Conditions that no row of somebody else points at this one."""
         but_through |= {table}
         for name, pairs, as_text in pointers(self.schema, self.data_map, table):
             others = self._alias(name, [pointer for pointer, _ in pairs])
@@ -170,7 +173,7 @@ class Ownership:
             yield ~exists().where(points, mine.is_not(true())).correlate(rows)
 
     def _alias(self, table: str, columns: Iterable[str]) -> FromClause:
-        """The table's rows once more, with these columns and all by which `_rows` tells them."""
+        """The table under an alias, with these columns and those that `_rows` reads."""
         asked = {*columns, *self.schema.tables[table].primary}
         if table in self.data_map.tables:
             links = self.data_map.tables[table].links
@@ -202,12 +205,12 @@ class Ownership:
 
 
 def captured_name(number: int) -> str:
-    """The parameter for the captured table of this number, in their order by name."""
+    """The parameter for the captured table with this number in alphabetical order."""
     return f"effaced_rows_{number}"
 
 
 def as_parameter(table: str, rows: Sequence[Sequence[Any]], dialect: str) -> str:
-    """Rows' keys as the parameter that a captured table is told by. Conflict if a key can't be told."""
+    """Keys of rows as the parameter of a captured table. Conflict if a key can't be expressed."""
     plain = (int, str, float) if dialect == "sqlite" else ()
     if dialect == "sqlite" and not all(isinstance(cell, plain) for row in rows for cell in row):
         # SQLite lets both into a primary key that is not declared otherwise.

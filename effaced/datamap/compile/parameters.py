@@ -1,4 +1,4 @@
-"""The names under which a person's values go into the plan's statements."""
+"""The names of the parameters for a person's values in the plan's statements."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ HASH_LABEL = "effaced_hash_label"
 
 
 def scrub_name(rule: ColumnRule) -> str:
-    """The pattern's; columns that are scrubbed of the same share one."""
+    """The parameter for the pattern; columns scrubbed of the same names share one."""
     return f"effaced_scrub_{hashlib.sha256(repr(sorted(rule.names)).encode()).hexdigest()[:12]}"

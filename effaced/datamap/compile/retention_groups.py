@@ -1,4 +1,4 @@
-"""What the map says about retentions that end: which, when together, and what is found again by what."""
+"""What the map says about the end of retentions: which columns end, when, and how rows are found then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def after_retention(table: TableRule) -> TableRule:
 
 
 def map_after_retention(data_map: DataMap) -> DataMap:
-    """The same for all of it."""
+    """`after_retention` for every table."""
     return replace(data_map, tables={name: after_retention(each) for name, each in data_map.tables.items()})
 
 
@@ -33,12 +33,12 @@ def ends_at_once(table: TableRule) -> bool:
 
 
 def is_findable(data_map: DataMap, name: str) -> bool:
-    """Whether the rows that stay still lead to the person after the erasure."""
+    """Whether the rows that stay still lead to the person after an erasure."""
     return next(columns_cutting_off(data_map, name), None) is None
 
 
 def columns_cutting_off(data_map: DataMap, name: str) -> Iterator[str]:
-    """The columns whose change cuts rows of the table off from their person, as `table.column`."""
+    """The columns whose change makes rows of the table unfindable, as `table.column`."""
     table = data_map.tables[name]
     if name == data_map.subject:
         yield from (f"{name}.{column}" for column in data_map.key if table.loses(column))

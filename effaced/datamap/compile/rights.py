@@ -1,4 +1,4 @@
-"""What a role must be allowed to do with the company's tables, for erasing and correcting by a map."""
+"""The rights that a role needs on the company's tables to erase and correct by a map."""
 
 from __future__ import annotations
 
@@ -53,22 +53,23 @@ def grant_statements(
 
 
 def locked_by_anybody(data_map: DataMap) -> set[str]:
-    """The tables whose rows are locked for one of the map's kinds of people."""
+    """The tables whose rows are locked for any of the map's kinds of people."""
     return {name for each in data_map.people for name in locked_tables(data_map.for_people(each.name))}
 
 
 def _any_column(schema: LiveSchema, name: str) -> set[str]:
-    """PostgreSQL lets a role lock rows if it may change one column of them."""
+    """A column for GRANT UPDATE: PostgreSQL lets a role lock rows if it may change one of them."""
     table = schema.tables[name]
     return {next(iter(table.primary or table.columns))}
 
 
 def needs_delete(table: TableRule) -> bool:
-    """At once, or when a retention has ended."""
+    """Whether rows of the table are deleted, at once or when a retention ends."""
     return not table.stays or not after_retention(table).stays
 
 
 def columns_written(data_map: DataMap, table: TableRule) -> set[str]:
+    """The columns that erasures, ends of retentions and corrections write to."""
     columns = {name for each in (table, after_retention(table)) if each.stays for name in each.changed}
     columns |= {name for mention in table.mentions for name in mention.columns}
     return columns | {
@@ -77,7 +78,7 @@ def columns_written(data_map: DataMap, table: TableRule) -> set[str]:
 
 
 def columns_read(schema: LiveSchema, data_map: DataMap, table: TableRule) -> set[str]:
-    """What tells whose rows they are, what is in them, and what others are found by."""
+    """The columns that statements read: to find rows, to see what is in them, and to find others by them."""
     columns = {name for name, rule in table.columns.items() if rule.strategy is not Strategy.NOT_PERSONAL}
     # What a retention is counted from need not be personal itself.
     columns |= {rule.until.column for rule in table.columns.values() if rule.until and rule.until.column}
@@ -113,7 +114,7 @@ def _columns_linked_to(data_map: DataMap, table: str) -> set[str]:
 
 
 def columns_pointing_at_shared_rows(schema: LiveSchema, data_map: DataMap, table: str) -> set[str]:
-    """By what its rows may point at rows that are a person's only while nobody else points at them."""
+    """Columns that may point at rows which several people share."""
     shared = (each.name for each in data_map.tables.values() if any(link.back for link in each.links))
     return {
         pointer

@@ -7,10 +7,10 @@ from effaced.datamap.schema.tables import LiveSchema
 
 
 def self_references_to_clear(schema: LiveSchema, data_map: DataMap) -> dict[str, set[str]]:
-    """Pointers between rows of one table that are emptied before the rows go.
+    """By table, the pointers between its own rows that are set to NULL before the rows are deleted.
 
-    PostgreSQL looks at its foreign keys when a statement has ended. SQLite acts with each row: it stops at
-    the first that another points at, or takes that one along, and nobody counts it.
+    PostgreSQL checks its foreign keys when a statement has ended. SQLite acts with each row: it stops at the
+    first that another points at, or deletes that one too, uncounted.
     """
     found: dict[str, set[str]] = {}
     for key in schema.foreign_keys if schema.dialect == "sqlite" else ():

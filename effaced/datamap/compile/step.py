@@ -13,10 +13,10 @@ from effaced.datamap.model.data_map import Action, Retained
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens in one table. `affected` counts the rows that `change`, if any, will touch.
+    """What happens in one table.
 
-    `left` counts those that it should have touched and has not. A step that is not `told` only prepares
-    another: its rows go later and are counted there.
+    `count_affected` counts the rows that `change`, if any, will touch; `count_remaining` those that it should
+    have touched and has not. A step that is not `reported` only prepares another, which counts its rows.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Step:
 
 
 def safe_update(table: TableClause) -> Update:
-    """An UPDATE of the person's cells, which no other row may pay for.
+    """An UPDATE that never deletes another row, and never skips its own, because of a conflict.
 
     On SQLite a constraint can be declared ON CONFLICT REPLACE: the database would delete whoever has the
     value already; or IGNORE, and it would leave the cell as it is.

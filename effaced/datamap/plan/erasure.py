@@ -1,4 +1,4 @@
-"""The plan of an erasure: one statement per table, in an order that works. Made once, used for everybody."""
+"""The plan of an erasure: one statement per table, in a working order. Made once, used for every person."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _ALL = func.count()
 
 
 class MissingRights(ConfigurationError):
-    """The map fits, but the role that we connect as may not do by it: somebody can give it the right."""
+    """The map fits, but the role that effaced connects as lacks rights, which somebody can grant."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
-    """Steps in their order, and what is needed to look at one person."""
+    """The steps in order, and what else is needed to deal with one person."""
 
     data_map: DataMap
     steps: tuple[Step, ...]
@@ -65,23 +65,23 @@ class ErasurePlan:
     key: KeyColumns
     schema: LiveSchema
     count_affected: Select[*tuple[int, ...]]
-    """How many rows each step that is reported of would change, in one row."""
+    """How many rows each reported step would change, in one row."""
     count_remaining: Select[*tuple[int, ...]]
     """The same afterwards: what has not changed, even if nothing points at it any more."""
     locks: Mapping[str, Select[int]]
-    """Per table the rows to hold on to before the first look; see `locks`."""
+    """By table, the rows to lock before anything is read; see `lock_statements`."""
     captures: Mapping[str, Select[*tuple[object, ...]]]
-    """Per captured table which rows must be known before the first step."""
+    """By captured table, the rows that must be looked up before the first step."""
     early: tuple[Step, ...]
-    """The steps that can be worked off beforehand."""
+    """The steps whose rows can be changed in batches beforehand."""
     count_early: Select[*tuple[int, ...]] | None
-    """Per early step the person's rows, counted no further than a limit: see `bulk`."""
+    """Per early step the person's rows, counted up to a limit: see `batches`."""
     count_scrubbed: Select[*tuple[int, ...]] | None = None
-    """In how many rows something is found in each scrubbed column, in one row; None if there is none."""
+    """In how many rows each scrubbed column has something to scrub, in one row; None if there is none."""
     hashing: Hashing | None = None
     """What keyed hashes are made with, if the map has any."""
     fingerprint: Fingerprint | None = None
-    """Which schema it is for; None if it was made for none that there is."""
+    """The schema it is for; None if it was made without a database."""
     others: Mapping[str, ErasurePlan] = field(default_factory=dict)
     """The plans for the map's other kinds of people, by their names."""
 
@@ -95,9 +95,9 @@ class ErasurePlan:
         raise Refused("The subject is not known.", problems=[Problem("subject.type", f"must be {known}")])
 
     def hash_input(self, subject_id: str) -> str:
-        """What a person's keyed hash is made of: customer 7 is not employee 7.
+        """What a person's keyed hash is made from, so that customer 7 is not employee 7.
 
-        The map's first people go by the id alone, as they do where there are no others.
+        The map's first kind of people go by the id alone, as they do where there is no other kind.
         """
         whole = self.data_map.whole
         mine = self.data_map.people[0]
@@ -108,11 +108,11 @@ class ErasurePlan:
         return tuple(step for step in self.steps if step.reported)
 
     def rows_of_person(self, table: str) -> ColumnElement[bool]:
-        """Which rows of the table are the person's; the key's values are the statement's parameters."""
+        """Which rows of the table are the person's. The key's values are the statement's parameters."""
         return Ownership(self.schema, self.data_map, self.key).rows(table)
 
     def is_padded(self, column: str) -> bool:
-        """Whether the database fills this column of the subject table with blanks that mean nothing."""
+        """Whether the database pads this column of the subject table with blanks."""
         return self.key.dialect == "postgresql" and isinstance(self.subject.c[column].type, types.CHAR)
 
 
@@ -169,7 +169,7 @@ def _hashing(data_map: DataMap, keyring: Keyring | None) -> Hashing | None:
 def plan_for(
     schema: LiveSchema, data_map: DataMap, order: Order, hashing: Hashing | None = None
 ) -> ErasurePlan:
-    """Plan for one kind of people, by a map that fits."""
+    """Plan for one kind of people, by a map without problems."""
     columns = schema.tables[data_map.subject].columns
     key = KeyColumns(tuple(columns[name] for name in data_map.key), schema.dialect)
     now = Ownership(schema, data_map, key)
@@ -204,7 +204,7 @@ def plan_for(
 
 
 def _step(statement: Statement, now: Ownership, later: Ownership) -> Step:
-    """`now` tells whose rows they are before anything is changed, `later` when the step's turn has come."""
+    """`now` finds the person's rows before anything has changed, `later` when the step's turn has come."""
     rule, dialect = now.data_map.tables[statement.table], now.schema.dialect
     table = now.schema.table(statement.table)
     action, cells = _effect(statement, rule)
@@ -240,7 +240,7 @@ def _step(statement: Statement, now: Ownership, later: Ownership) -> Step:
 
 
 def _effect(statement: Statement, rule: TableRule) -> tuple[Action, Mapping[str, ColumnRule]]:
-    """What the statement does with its rows, and what it writes into their cells."""
+    """What the statement does with its rows, and which cells it writes to."""
     if statement.detaches:
         return Action.DETACHED, {}
     if statement.mention >= 0:
@@ -273,7 +273,7 @@ def _count(table: TableClause, rows: ColumnElement[bool]) -> Select[int]:
 
 
 def _scrubbing(rule: ColumnRule) -> ColumnRule | None:
-    """The rule, or what it says of paths that are scrubbed."""
+    """The rule if it scrubs, or the part of it that scrubs paths of a document."""
     if rule.strategy is not Strategy.JSON:
         return rule if rule.strategy is Strategy.SCRUB else None
     paths = tuple(each for each in rule.paths if each[1].strategy is Strategy.SCRUB)

@@ -1,7 +1,8 @@
-"""What is kept of a person under `retain`, since when it need not be, and the statements that end it.
+"""What is retained of a person, until when, and the statements that end a retention.
 
-Made once from the erasure's plan. A row goes when all its retained cells have come due and nothing else keeps
-it; a row that stays gets the `then` of each cell that has. A row that another one still points at waits.
+Made once from the erasure's plan. A row is deleted when all its retained cells have come due and nothing
+else keeps it; a row that stays gets the `then` of each cell that has. A row that another one still points at
+has to wait.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """What is there of one person in one table. `undated` of the rows have an end that nobody knows."""
+    """What is still there of one person in one table. `undated` rows have an end that can't be computed."""
 
     table: str
     rows: int
@@ -72,7 +73,7 @@ class KeptRows:
 
 @dataclass(frozen=True, slots=True)
 class DueRows:
-    """How many rows of one table go, change, or have come due and wait for others to go first."""
+    """How many rows of one table are to be deleted or changed now, or wait for rows that point at them."""
 
     deleted: int = 0
     changed: int = 0
@@ -85,9 +86,9 @@ class DueRows:
 
 @dataclass(frozen=True, slots=True)
 class TableRetention:
-    """One table that keeps something, with its statements. They take the person's key, and `TODAY`.
+    """A table that retains something, and its statements. They take the person's key, and `TODAY`.
 
-    Those that change something change as many rows as `bulk.limited_to` says. Of rows that point at each
+    Those that change something change as many rows as `batches.limited_to` says. Of rows that point at each
     other the last ones go first, so one of them may be needed several times.
     """
 
@@ -100,7 +101,7 @@ class TableRetention:
     change: Delete | Update | None
 
     def read_counts(self, row: Sequence[Any]) -> KeptRows:
-        """What a row of `look` says."""
+        """The counts in a row of `count_kept`."""
         rows, undated, *days = row
         ends = [day for day in days if day is not None]
         firsts = {str(until): _day_after(day) for until, day in zip(self.untils, days, strict=False) if day}
@@ -109,7 +110,7 @@ class TableRetention:
 
 @dataclass(frozen=True)
 class RetentionPlan:
-    """The tables that keep something under the map in force, children before parents."""
+    """The tables that retain something under the map in force, children before parents."""
 
     plan: ErasurePlan
     zone: ZoneInfo
@@ -132,7 +133,10 @@ class RetentionPlan:
 
     @cached_property
     def count_reused_key(self) -> Select[int] | None:
-        """Counts the person's own rows that an erasure would change: somebody has that key again."""
+        """Counts the person's own rows that an erasure would change, None if it changes none.
+
+        If there are any, somebody has that key again.
+        """
         step = next(
             each
             for each in self.plan.reported_steps
@@ -153,7 +157,7 @@ def plan_retention(plan: ErasurePlan, zone: ZoneInfo) -> RetentionPlan:
 
 
 def current_retention(session: Session, plan: RetentionPlan) -> RetentionPlan:
-    """The same plan while it fits the schema that this transaction meets, else a new one: `current_plan`."""
+    """The same plan while it fits the schema that this transaction sees, else a new one: `current_plan`."""
     current = current_plan(session, plan.plan)
     return plan if current is plan.plan else plan_retention(current, plan.zone)
 
@@ -223,7 +227,7 @@ class _Statements:
     def _counted(
         self, name: str, table: FromClause, changes: ColumnElement[bool]
     ) -> Select[*tuple[Any, ...]]:
-        """Rows that go, that change, and that have come due and wait."""
+        """Rows to delete, rows to change, and rows that have come due and must wait."""
         whole = self._all_due(name, table)
         free = and_(true(), *self._not_held(name, table)) if self._may_go(name) else false()
         # OFFSET keeps PostgreSQL from working each of them out again wherever it is spoken of.
@@ -236,12 +240,12 @@ class _Statements:
         return select(*(func.count(case((each, 1))) for each in (seen.c.free, seen.c.changes, waits)))
 
     def _may_go(self, name: str) -> bool:
-        """Whether a row of the table is deleted when all of it has come due."""
+        """Whether rows of the table are deleted once everything in them has come due."""
         rule = self.plan.data_map.tables.get(name)
         return rule is not None and rule.stays and after_retention(rule).action is Action.DELETED
 
     def _due(self, rows: FromClause, until: Until | None) -> ColumnElement[bool]:
-        """Never NULL, so that it can be negated."""
+        """Whether the day has passed. Never NULL, so that it can be negated."""
         assert until is not None
         end = last_day(rows, until, self.plan.schema.dialect, self.zone)
         return func.coalesce(end < bindparam(TODAY, type_=Date()), false())
@@ -255,7 +259,7 @@ class _Statements:
     def _goes(
         self, name: str, rows: FromClause, trail: tuple[str, ...] = (), *, strictly: bool = False
     ) -> ColumnElement[bool]:
-        """Due as a whole, and nothing that stays points here; strictly: nothing that is there does."""
+        """Due as a whole, with no pointer from a row that stays; `strictly`: with no pointer at all."""
         if not self._may_go(name):
             return false()
         return and_(self._all_due(name, rows), *self._not_held(name, rows, trail, strictly=strictly))
@@ -281,7 +285,7 @@ class _Statements:
         return Ownership(self.plan.schema, self.plan.data_map, self.plan.key)
 
     def _pointing(self, name: str) -> list[tuple[str, Link | None, Pairs]]:
-        """Who may point at rows of the table, by link or by foreign key: (own, other) columns of each."""
+        """The tables with a link or foreign key to the table, and the (own, other) columns of each."""
         tables = self.plan.data_map.tables
         found: list[tuple[str, Link | None, Pairs]] = []
         for table in tables.values():

@@ -1,1 +1,1 @@
-"""Carrying out a plan for one person: erase, correct, count, sample."""
+"""Executing a plan for one person: erase, correct, count, sample."""

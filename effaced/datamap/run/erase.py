@@ -1,4 +1,4 @@
-"""Erase one person in the company's own database, or count what that would do. The caller commits."""
+"""Erase one person in the company's own database, or count what that would change. The caller commits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TableEffect:
 
     @property
     def label(self) -> str:
-        """The table, and what it is to the person if the rows are somebody else's."""
+        """The table, with a note if its rows are somebody else's."""
         return f"{self.table} ({self.action})" if self.action is Action.DETACHED else self.table
 
     @property
@@ -44,7 +44,7 @@ class TableEffect:
 
 
 class DatabaseRefusal(Conflict):
-    """A rule of the database stands against it. `code` is the database's own word for that."""
+    """A rule of the database forbids it. `code` is the database's error code."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ def dry_run(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableE
 
 
 def count_kept_rows(session: Session, plan: ErasurePlan, subject_id: str) -> list[int]:
-    """Per step that is told, in how many of the person's rows something is retained. One SELECT.
+    """For each reported step, how many of the person's rows retain something. One SELECT.
 
     A dry run counts the rows that change, and of rows that are kept often only a few do.
     """
@@ -77,7 +77,7 @@ def count_kept_rows(session: Session, plan: ErasurePlan, subject_id: str) -> lis
 
 
 def erase(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEffect]:
-    """Carry out the plan for one person: one statement per table, in the caller's transaction.
+    """Execute the plan for one person: one statement per table, in the caller's transaction.
 
     Doing it again changes nothing. Conflict if a rule of the database that the map can't know stands
     against it (a check, a trigger, another person's row that points here), or if the schema is not the one
@@ -88,7 +88,7 @@ def erase(session: Session, plan: ErasurePlan, subject_id: str) -> list[TableEff
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was done, the rows per table that should have changed and did not, and what else was asked."""
+    """What was done, the rows by table that should have changed and did not, and the results of queries."""
 
     effects: list[TableEffect]
     left: dict[str, int]
@@ -98,7 +98,7 @@ class Erased:
 def erase_and_verify(
     session: Session, plan: ErasurePlan, subject_id: str, asking: Iterable[Select[*tuple[Any, ...]]] = ()
 ) -> Erased:
-    """The same, and a look at what is left; `asking` are queries of one row about the person afterwards."""
+    """`erase`, and a check of what is left. `asking` are queries of one row to run after it."""
     values = parameters_for_erasure(session, plan, subject_id)
 
     def send(batch: Pipeline) -> _Sent:
@@ -124,7 +124,7 @@ def erase_and_verify(
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """The results of an erasure's statements, once they are there."""
+    """The pending results of an erasure's statements."""
 
     found: PendingResult | None
     done: list[tuple[Step, PendingResult]]
@@ -132,7 +132,7 @@ class _Sent:
     answers: list[PendingResult]
 
     def changed(self) -> list[int]:
-        """How many rows each step that is told has changed, or would have to."""
+        """How many rows each reported step has changed, or, where it changes none, keeps."""
         return [
             result.rows[0][0] if step.change is None else result.count
             for step, result in self.done
@@ -144,7 +144,7 @@ T = TypeVar("T")
 
 
 def send_by_plan(session: Session, plan: ErasurePlan, verb: str, send: Callable[[Pipeline], T]) -> T:
-    """Send statements in one batch, and see that the schema is still the one that the plan was made for.
+    """Send statements in one batch, then require the schema that the plan was made for.
 
     DatabaseRefusal if a rule of the database forbids one of them.
     """
@@ -167,12 +167,12 @@ def send_by_plan(session: Session, plan: ErasurePlan, verb: str, send: Callable[
 
 
 def count_reachable(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, int]:
-    """Read back: per table the rows that `erase` should have changed and did not. Empty when all is well."""
+    """Read back: by table, the rows that `erase` should have changed and did not. Empty if all is well."""
     return {effect.table: effect.changed for effect in dry_run(session, plan, subject_id) if effect.changed}
 
 
 def refusal(verb: str, table: str, error: DBAPIError) -> DatabaseRefusal | None:
-    """The database's word against it as a Conflict that names table and rule and quotes no row.
+    """A database error as a Conflict that names the table and the rule, and quotes no row.
 
     None for locks and lost connections: another try may go through.
     """

@@ -1,4 +1,4 @@
-"""Values of people with only their shape left: enough to recognise a kind of data, never the data."""
+"""Values of people reduced to their shape: enough to recognise a kind of data, never the data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDING = re.compile(r"\.[^\W\d_]{2,6}$")
 
 
 def mask(value: Any) -> str:
-    """`Ada Okafor` as `A•••• O••••`; how long a word was is not told, and short texts are hidden whole."""
+    """`Ada Okafor` becomes `A•••• O••••`. The length of words is not shown; short texts are hidden whole."""
     if value is None:
         return NOTHING
     if isinstance(value, str):

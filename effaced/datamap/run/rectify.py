@@ -18,7 +18,7 @@ from effaced.model import Correction
 
 @dataclass(frozen=True, slots=True)
 class ColumnEffect:
-    """In how many rows of a table these columns have, or would have, another value now."""
+    """In how many rows of a table these columns have, or would have, a new value."""
 
     table: str
     columns: tuple[str, ...]
@@ -33,7 +33,7 @@ def check_corrections(plan: ErasurePlan, corrections: Sequence[Correction]) -> l
 def preview_corrections(
     session: Session, plan: ErasurePlan, subject_id: str, corrections: Sequence[Correction]
 ) -> list[ColumnEffect]:
-    """What `rectify` would do now; changes nothing."""
+    """What `rectify` would change now; changes nothing."""
     values = plan.key.require(subject_id)
     found = []
     for name, changes in _by_table(plan, check_corrections(plan, corrections)):

@@ -1,4 +1,4 @@
-"""A few of a person's rows, masked: what an erasure would touch, to be looked at before it does."""
+"""A few of a person's rows, masked, so that an erasure can be checked before it happens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = dict[str, str]
 def sample(
     session: Session, plan: ErasurePlan, subject_id: str, *, counted: Sequence[int] = (), most: int = MOST
 ) -> list[list[Row]]:
-    """Per step of the plan up to so many rows with what is personal in them, masked. Changes nothing.
+    """For each reported step, up to `most` rows with what is personal in them, masked. Changes nothing.
 
     `counted`, if given, is how many rows each step has: where there are none, nobody is asked for them.
     """

@@ -1,4 +1,4 @@
-"""What the statements of a plan are told of one person: the key, what to look for, the key of hashes."""
+"""The values of a plan's parameters for one person: the key, what to scrub, the key of hashes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from effaced.datamap.surrogates.sqlite_functions import register
 
 
 def parameters_for_erasure(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, Any]:
-    """All that has to be known before the first step. NotFound if it can't be a key."""
+    """Every parameter of the steps, rows locked and looked up. NotFound if no key can have this id."""
     values = parameters_for_reading(session, plan, subject_id)
     if not plan.captures:
         return values
@@ -35,7 +35,7 @@ def parameters_for_erasure(session: Session, plan: ErasurePlan, subject_id: str)
 
 
 def parameters_for_reading(session: Session, plan: ErasurePlan, subject_id: str) -> dict[str, Any]:
-    """The same for counts alone. One SELECT if there are texts to scrub, none otherwise."""
+    """The parameters for counts alone. One SELECT if there are texts to scrub, none otherwise."""
     values = plan.key.require(subject_id)
     if plan.schema.dialect == "sqlite":
         register(session.connection())
@@ -45,6 +45,7 @@ def parameters_for_reading(session: Session, plan: ErasurePlan, subject_id: str)
 
 
 def _patterns(session: Session, plan: ErasurePlan, key: dict[str, Any]) -> dict[str, str | None]:
+    """The pattern for each set of names to scrub, from the person's own row."""
     data_map, table = plan.data_map, plan.subject
     wanted = {scrub_name(rule): _looked_for(data_map, rule) for rule in _scrubbing(data_map)}
     columns = sorted({column for each in wanted.values() for column in each})

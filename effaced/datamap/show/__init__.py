@@ -1,1 +1,1 @@
-"""Showing a data map: as a picture, in part, or by how it differs from another."""
+"""Showing a data map: as a picture, in part, or by its differences from another."""

@@ -1,7 +1,7 @@
-"""What another data map would do that this one does not: told by effect, not by text.
+"""How two data maps differ, by what they do and not by how they are written.
 
-A line that changes nothing for anybody (`delete` for `not_personal` in a row that goes anyway, another order,
-a comment) is no difference.
+A line that changes nothing for anybody (`delete` for `not_personal` in a row that is deleted anyway, another
+order, a comment) is no difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from effaced.datamap.show.effects import UNTOUCHED, Cell, Strength, cells_of, me
 
 
 class Group(StrEnum):
-    """How a difference matters, the gravest first."""
+    """What a difference is about, the gravest first."""
 
     NO_LONGER_ERASED = "no longer erased"
     NEWLY_ERASED = "newly erased"
@@ -30,7 +30,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not as before: where, and what in words."""
+    """One difference: where, and what in words."""
 
     group: Group
     where: str
@@ -38,7 +38,7 @@ class Difference:
 
 
 def compare(old: DataMap, new: DataMap) -> list[Difference]:
-    """Every difference in effect, the gravest first; an empty list if both maps do the same."""
+    """Every difference, the gravest first; an empty list if both maps do the same."""
     found = {
         *_people(old, new),
         *(each for name in _sorted_names(old.tables, new.tables) for each in _table(old, new, name)),

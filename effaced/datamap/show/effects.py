@@ -1,4 +1,4 @@
-"""What an erasure leaves of a cell, so that two maps can be compared by what they do."""
+"""What an erasure leaves of a cell, so that two maps can be compared by it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from effaced.datamap.model.wording import describe_rule
 
 
 class Strength(IntEnum):
-    """How much of a cell is gone afterwards."""
+    """How much of a cell is erased."""
 
     NONE = 0
     PART = 1
@@ -21,7 +21,7 @@ class Strength(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`effect` is equal where two rules do the same to a cell; `words` are for people."""
+    """`effect` is equal where two rules do the same to a cell; `words` describe it."""
 
     strength: Strength
     effect: tuple[object, ...]
@@ -36,12 +36,12 @@ _LEAVE_A_PART = (Surrogate.TRUNCATED_DATE, Surrogate.KEYED_HASH)
 
 
 def cells_of(table: TableRule) -> dict[str, Cell]:
-    """Per column what becomes of it in the person's rows."""
+    """What happens to each column in the person's rows."""
     return _cells(table.columns, row_goes=not table.stays)
 
 
 def mentioned_cells(mention: Mention) -> dict[str, Cell]:
-    """Per column what becomes of it in the rows of others."""
+    """What happens to each column in other people's rows."""
     return _cells(mention.columns, row_goes=False)
 
 

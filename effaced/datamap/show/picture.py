@@ -1,7 +1,7 @@
-"""A picture of the data map as SVG: every table with its fate, every link, every column's strategy.
+"""A picture of the data map as SVG: every table with what happens to it, every link, every column.
 
-Colour only underlines what a word says. What it looks like stands in `static/css/picture.css`, so that a page
-whose policy allows no style within it can show the picture too.
+Colour only supports what the words say. The styles are in `static/css/picture.css`, so that a page whose
+policy allows no inline styles can show the picture too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _COLOURS = """
 
 
 def draw(data_map: DataMap, *, standalone: bool = True) -> str:
-    """The picture: as a file of its own with its colours in it, or as part of a page that brings them."""
+    """The picture: as a file of its own, styles included, or as part of a page that has them."""
     layout = lay_out(data_map, top=_TOP)
     size = {"width": f"{layout.width:g}", "height": f"{layout.height:g}"}
     svg = Xml.Element(
@@ -81,7 +81,7 @@ def _heading(data_map: DataMap) -> str:
 
 
 def _description(data_map: DataMap) -> str:
-    """The whole in sentences, for those who can't see it."""
+    """The picture in sentences, for screen readers."""
     people = " and ".join(f"{each.name} in {each.table}" for each in data_map.people)
     said = [f"{len(data_map.tables)} tables hold something about people: {people}."]
     for rule in data_map.tables.values():
@@ -124,7 +124,7 @@ def _markers(svg: Xml.Element) -> None:
 
 
 def _head(svg: Xml.Element, data_map: DataMap, layout: Layout) -> None:
-    """Title and legend, of what there is in the picture."""
+    """Title, and a legend of what the picture shows."""
     fates, kinds = {box.rows for box in layout.boxes}, {arrow.kind for arrow in layout.arrows}
     _add(svg, "text", _heading(data_map), class_="map-title", x=MARGIN, y=34)
     x = float(MARGIN)

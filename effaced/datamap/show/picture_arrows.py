@@ -24,7 +24,7 @@ Line = tuple[str, bool]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A place where a link begins or ends: a column of the picture, both its edges, and a height."""
+    """An end of an arrow: the column of the picture, its left and right edge, and a height."""
 
     column: int
     left: float
@@ -34,7 +34,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One link of a table. `kind` is `to`, `from` (the other row points here) or `mentions`."""
+    """A link of a table. `kind` is `to`, `from` (the other row points here) or `mentions`."""
 
     start: Stop
     end: Stop
@@ -53,7 +53,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A way as it is drawn."""
+    """A link as it is drawn."""
 
     path: str
     kind: str
@@ -61,7 +61,7 @@ class Arrow:
 
 
 def rails(ways: Iterable[Way]) -> dict[Line, int]:
-    """Which rail leads to which far table, the most linked first. Rails that don't meet share a height."""
+    """The rail to each distant table, the most linked first. Rails that don't overlap share a height."""
     reach: dict[Line, list[int]] = {}
     for way in ways:
         if way.far:
@@ -78,7 +78,7 @@ def rails(ways: Iterable[Way]) -> dict[Line, int]:
 
 
 def draw_arrows(ways: Iterable[Way], numbers: dict[Line, int], *, top: float) -> Iterator[Arrow]:
-    """`top` is where the tables begin; the rails lie above it."""
+    """`top` is where the tables begin; the rails run above it."""
     for way in ways:
         if way.far and way.line in numbers:
             path = _by_rail(way, numbers[way.line], top)

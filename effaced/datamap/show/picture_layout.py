@@ -1,4 +1,4 @@
-"""Where everything in the picture of a data map stands: the people at the left, what is theirs to the right.
+"""Where everything stands in the picture of a data map: people at the left, their tables to the right.
 
 Tables stand in columns by how many links they are away from the people. The same map always gives the same
 picture.
@@ -39,7 +39,7 @@ _BESIDE = CHARACTERS - WORD - 1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A piece of text within a line, so many characters from its left end; `kind` says how it looks."""
+    """A piece of text, so many characters from the left end of its line; `kind` sets its style."""
 
     at: int
     kind: str
@@ -67,7 +67,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Tables that are only named, under a heading, from a height on."""
+    """Tables that are only listed by name, under a heading."""
 
     heading: str
     lines: tuple[str, ...]
@@ -85,7 +85,7 @@ class Layout:
 
 
 def lay_out(data_map: DataMap, *, top: float) -> Layout:
-    """Put every table somewhere below `top`."""
+    """Place every table below `top`."""
     only_counts = len(data_map.tables) >= ONLY_COUNTS_FROM
     made = {name: _box(data_map, rule, only_counts) for name, rule in data_map.tables.items()}
     area = sum((box.height + GAP_Y) * (WIDTH + GAP_X) for box in made.values())
@@ -121,7 +121,7 @@ def lay_out(data_map: DataMap, *, top: float) -> Layout:
 
 
 def cut(text: str, most: int) -> str:
-    """The text, or its beginning if it is too long."""
+    """The text, shortened with an ellipsis if it is too long."""
     if _measure(text) <= most:
         return text
     while _measure(text) > most - 1:
@@ -168,7 +168,7 @@ def _link_lines(link: Link, kind: str) -> Iterator[tuple[Run, ...]]:
 
 
 def _wrap(names: Iterable[str], most: int) -> list[str]:
-    """Names with commas between them, as many on a line as fit; never no line at all."""
+    """Names separated by commas, in lines of at most so many characters; at least one line."""
     lines: list[str] = []
     for name in names:
         name = cut(name, most)
@@ -180,7 +180,7 @@ def _wrap(names: Iterable[str], most: int) -> list[str]:
 
 
 def _layers(data_map: DataMap) -> list[list[str]]:
-    """The tables by their distance from the people; last those from which nothing leads to anybody."""
+    """The tables by their distance from the people; last those that no link connects to anybody."""
     layers = [[each.table for each in data_map.people if each.table in data_map.tables]]
     seen = set(layers[0])
     while True:
@@ -202,7 +202,7 @@ def _all_links(rule: TableRule) -> list[Link]:
 
 
 def _sorted_by_neighbours(names: Sequence[str], placed: dict[str, Box], data_map: DataMap) -> list[str]:
-    """Beside what they are linked to, so that arrows cross less."""
+    """At the height of what they are linked to, so that fewer arrows cross."""
 
     def place(name: str) -> tuple[float, str]:
         ends = [placed[link.to] for link in _all_links(data_map.tables[name]) if link.to in placed]

@@ -1,4 +1,4 @@
-"""A part of the map, for looking at it: what somebody looks for, and the way from there to the people."""
+"""A part of the map to look at: the tables somebody searches for, and those between them and the people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from effaced.datamap.model.data_map import DataMap
 
 
 def find_tables(data_map: DataMap, word: str) -> list[str]:
-    """The tables with the word in their name or in a column's, in any case, those without people as well."""
+    """The tables with the word in their name or in a column's, whatever its case; not_personal ones last."""
     wanted = word.casefold()
     tables = [
         name
@@ -19,7 +19,7 @@ def find_tables(data_map: DataMap, word: str) -> list[str]:
 
 
 def restrict_to_tables(data_map: DataMap, names: list[str]) -> DataMap:
-    """The map of these tables and of all that they lead to. Its hash stays that of the whole."""
+    """The map of these tables and of all that they link to. Its hash stays that of the whole."""
     ahead, seen = [name for name in names if name in data_map.tables], set[str]()
     while ahead:
         name = ahead.pop()

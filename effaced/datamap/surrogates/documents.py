@@ -29,14 +29,14 @@ _EMPTY = r'^(\{\s*\}|\[\s*\]|"")$'
 
 @dataclass(frozen=True, slots=True)
 class LeafRules:
-    """What is written over a text, and whether it has to be: as for a column."""
+    """What is written over a text, and when: the same functions as for a column."""
 
     replacement: Callable[[Cell, ColumnRule, str], ColumnElement[Any]]
     still_personal: Callable[[Cell, ColumnRule, str], ColumnElement[bool]]
 
 
 class Fragment(ColumnElement[Any]):
-    """SQL as text, with expressions in it."""
+    """SQL as text, with SQLAlchemy's expressions in it."""
 
     inherit_cache = True
     _traverse_internals = [  # noqa: RUF012 - as SQLAlchemy declares it
@@ -61,7 +61,7 @@ def _compile(element: Fragment, compiler: SQLCompiler, **options: Any) -> str:
 
 
 class Document:
-    """Makes the expressions for one column. `json` and `jsonb` have the same functions under two names."""
+    """Builds the expressions for one column. `json` and `jsonb` have the same functions under two names."""
 
     def __init__(self, rules: LeafRules, cell: Cell) -> None:
         self._rules = rules
@@ -72,11 +72,11 @@ class Document:
         self._whole = self._part(cast(cell, self._type) if isinstance(cell.type, String) else cell)
 
     def new(self, tree: Tree) -> ColumnElement[Any]:
-        """The document with all the paths' values replaced that have to be."""
+        """The document with every value replaced that is still personal."""
         return Fragment(self._new(self._whole, tree), self._parts, self._type)
 
     def holds(self, tree: Tree) -> ColumnElement[bool]:
-        """Whether a path leads to a value that has to be."""
+        """Whether a path leads to a value that is still personal."""
         return Fragment(self._holds(self._whole, tree), self._parts, types.Boolean())
 
     def _new(self, value: Sql, tree: Tree) -> Sql:
@@ -183,7 +183,7 @@ class Document:
         return f"{self._name}_array_elements({value}) WITH ORDINALITY AS {rows}(value, place)"
 
     def _text(self, value: Sql) -> ColumnElement[str]:
-        """The value as a text of its own. No path leads to the whole document: it is a column of a level."""
+        """The value as a plain text, without JSON's quotes."""
         return literal_column(f"({value} #>> '{{}}')", Text())
 
     def _text_part(self, text: str) -> Sql:

@@ -1,7 +1,7 @@
-"""What changed cells hold: the SQL that writes a surrogate and the SQL that knows it again.
+"""What changed cells hold: the SQL that writes a surrogate, and the SQL that recognises it.
 
-Every surrogate can tell its own work from a person's data, so that erasing twice writes nothing twice.
-What SQLite can't do in SQL is a function of `functions.py`, which `values.py` gives to its connection.
+Every surrogate can be told from a person's data, so that erasing twice writes nothing twice. What SQLite
+can't do in SQL is in `sqlite_functions.py`, and registered on its connection.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _EMPTY_JSON = r"^\s*(\{\s*\}|\[\s*\]|null)\s*$"
 def surrogate(
     cell: Cell, rule: ColumnRule, dialect: str, personal: ColumnElement[bool]
 ) -> ColumnElement[Any]:
-    """What the cell becomes; `personal` is what `still_personal` gives for it."""
+    """The cell's new value; `personal` is the result of `still_personal` for it."""
     value = replacement(cell, rule, dialect)
     if rule.written in _FOR_ALL_CELLS or (rule.strategy is Strategy.JSON and dialect == "sqlite"):
         return value
@@ -124,7 +124,7 @@ _RULES = LeafRules(replacement, still_personal)
 
 
 def is_surrogate(value: str, rule: ColumnRule) -> bool:
-    """Whether a text read from this column is no longer the person's own."""
+    """Whether a text read from this column is a surrogate, no longer the person's own."""
     match rule.written:
         case Surrogate.FIXED_TEXT:
             return value == rule.text
@@ -145,7 +145,7 @@ def _length(cell: Cell) -> int | None:
 
 
 def _unpadded(cell: Cell, text: str) -> str:
-    """As PostgreSQL gives a text from this column: blanks at the end of `char(n)` are none of it."""
+    """The text as PostgreSQL returns it: blanks at the end of `char(n)` don't count."""
     return text.rstrip(" ") if isinstance(cell.type, types.CHAR) else text
 
 
@@ -153,7 +153,7 @@ def _unpadded(cell: Cell, text: str) -> str:
 
 
 def fixed_value(kind: types.TypeEngine[Any], value: str, dialect: str) -> Any:
-    """What the map tells, as a column of this type takes it. Raises UnsuitableValue."""
+    """The map's value for a column of this type. Raises UnsuitableValue."""
     column = LiveColumn("", kind, nullable=False, generated=False)
     told: str | bool = value
     if column.family == "true or false":

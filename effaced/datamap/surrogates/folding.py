@@ -1,8 +1,8 @@
-"""Which characters are taken for the same when a text is searched for a name.
+"""Which characters count as the same when a text is searched for a name.
 
-Large and small letters, composed and decomposed accents, and compatibility forms (full width, ligatures,
-digits of other scripts) are. PostgreSQL folds ASCII only under the C locale, so that no regular expression
-can be told to do this: the alternatives are spelled out.
+Upper and lower case, composed and decomposed accents, and compatibility forms (full width, ligatures,
+digits of other scripts). Under the C locale PostgreSQL folds only ASCII, so no regular expression can be
+told to do this: the alternatives are spelled out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "HANGUL ", "THAI ", "LAO ", "KHME
 
 
 def fold(text: str) -> str:
-    """The form in which two spellings of the same are equal."""
+    """The form in which two spellings of the same text are equal."""
     text = unicodedata.normalize("NFKD", text).casefold().replace(_DOTLESS, "i")
     text = unicodedata.normalize("NFKD", text).replace("i\u0307", "i")
     return "".join(_digit(letter) for letter in text)
@@ -36,7 +36,7 @@ def _digit(letter: str) -> str:
 
 @cache
 def _spellings() -> dict[str, str]:
-    """Folded text of up to four characters -> the single characters that stand for it."""
+    """Folded text of up to four characters -> the single characters that fold to it."""
     found: dict[str, list[str]] = {}
     for code in (*range(_LAST + 1), *_IDEOGRAPHS):
         if any(code in block for block in _PLAIN):
@@ -49,19 +49,19 @@ def _spellings() -> dict[str, str]:
 
 
 def characters_for(folded: str) -> str:
-    """The single characters that stand for a folded text; none if there is no such character."""
+    """The single characters that fold to this text; empty if there are none."""
     itself = unicodedata.normalize("NFC", folded)  # how Hangul is composed, 11,000 times
     return _spellings().get(folded, "") + (itself if len(itself) == 1 else "")
 
 
 def is_unspaced(letter: str) -> bool:
-    """Whether the letter is of a script that puts no blanks between words."""
+    """Whether the letter's script puts no blanks between words."""
     return unicodedata.name(letter, "").startswith(_UNSPACED)
 
 
 @cache
 def word_letters() -> str:
-    """All letters, marks and digits of scripts that put blanks between words, as ranges for a [class]."""
+    """All letters, marks and digits of scripts with blanks between words, as ranges for a [class]."""
     ranges: list[list[int]] = []
     for code in range(_LAST + 1):
         letter = chr(code)
@@ -78,7 +78,7 @@ def word_letters() -> str:
 
 
 def _nothing_between(first: int, last: int) -> bool:
-    """Whether only unassigned places lie between: fewer ranges are faster to compile."""
+    """Whether only unassigned code points lie between: fewer ranges compile faster."""
     return last - first < 300 and all(unicodedata.category(chr(c)) == "Cn" for c in range(first + 1, last))
 
 

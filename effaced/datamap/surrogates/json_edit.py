@@ -1,4 +1,4 @@
-"""Change what is at some paths of a JSON text; everything else is taken over as it is written."""
+"""Change the values at some paths of a JSON text, and leave everything else exactly as it is written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _refuse(_: str) -> Any:
 
 
 class Number(str):
-    """A number as it is written: none is too big, and none is rounded."""
+    """A number as it is written, so that none is too big and none is rounded."""
 
 
 _decoder = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_refuse)
@@ -62,7 +62,7 @@ class _Editor:
         return found.end() if found else at
 
     def value(self, at: int, tree: Tree | None) -> tuple[str | None, int]:
-        """The value that starts here as it shall be, "" if it goes and None if it stays; and its end."""
+        """The value's new text ("" to remove it, None to leave it as it is), and where the value ends."""
         if tree is not None and tree.members and self.text[at] == "{":
             return self._parts(at, "}", lambda place, _: self._member(place, tree))
         if tree is not None and tree.in_arrays and self.text[at] == "[":

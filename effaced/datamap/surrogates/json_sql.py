@@ -1,4 +1,4 @@
-"""JSON documents by path, in SQL. SQLite has a function for it (`functions.py`)."""
+"""JSON documents by path, in SQL. SQLite has a function for it (`sqlite_functions.py`)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Cell = ColumnElement[Any]
 
 
 def with_paths_replaced(cell: Cell, rule: ColumnRule, dialect: str, rules: LeafRules) -> ColumnElement[Any]:
-    """The document with every path changed; what is no JSON, or would be too long, goes as a whole.
+    """The document with the value at every path replaced; as a whole if it is no JSON or would be too long.
 
-    On PostgreSQL for a cell of which `holds_any` is true.
+    On PostgreSQL only for cells of which `any_path_still_personal` is true.
     """
     if dialect == "sqlite":
         return _on_sqlite(cell, rule)
@@ -53,7 +53,7 @@ def with_paths_replaced(cell: Cell, rule: ColumnRule, dialect: str, rules: LeafR
 def any_path_still_personal(
     cell: Cell, rule: ColumnRule, dialect: str, rules: LeafRules
 ) -> ColumnElement[bool]:
-    """Whether there is anything at the paths that has not been changed yet."""
+    """Whether a path leads to a value that has not been replaced yet."""
     if dialect == "sqlite":
         return and_(cell.is_not(None), cell.is_distinct_from(_on_sqlite(cell, rule)))
     holds = Document(rules, cell).holds(as_tree(rule.paths))
@@ -76,7 +76,7 @@ def _nothing(cell: Cell) -> ColumnElement[Any]:
 
 
 def paths_as_json(rule: ColumnRule) -> str:
-    """A rule's paths for the function on SQLite, and for its memory."""
+    """A rule's paths as an argument of the function on SQLite, which caches by it."""
     return json.dumps(
         [
             [path, each.strategy, each.surrogate, each.text, each.value, each.names]

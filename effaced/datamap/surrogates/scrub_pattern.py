@@ -1,7 +1,7 @@
-"""The pattern that finds a person's identifiers in free text: one regular expression for both databases.
+"""The regular expression that finds a person's identifiers in free text, one for both databases.
 
-It keeps to what PostgreSQL's and Python's expressions have in common. Whoever changes it must know that
-what stands in the place of a match, `[erased]`, may never match again: a text is scrubbed once.
+It uses only what PostgreSQL's and Python's expressions have in common. Its matches are replaced by
+`[erased]`, which it must never match itself: scrubbing twice must change nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEGMENT = 4
 
 
 def build_pattern(values: Iterable[str]) -> str | None:
-    """Finds any of the values as a whole word; None if none of them can be looked for."""
+    """Matches any of the values as a whole word; None if none of them can be searched for."""
     found: dict[str, set[str]] = {}
     for value in values:
         for around, form in _forms(value.strip()):
@@ -44,7 +44,7 @@ def build_pattern(values: Iterable[str]) -> str | None:
 
 
 def scrub(text: str, finding: str | None) -> str:
-    """The text with every match replaced. What PostgreSQL does in SQL, for SQLite."""
+    """The text with every match replaced: for SQLite, what PostgreSQL does in SQL."""
     if finding is None:
         return text
     compiled = re.compile(finding)
@@ -54,7 +54,7 @@ def scrub(text: str, finding: str | None) -> str:
 
 
 def _forms(value: str) -> Iterator[tuple[str, str]]:
-    """What may stand around it, and how it may be written."""
+    """What may stand around the value, and how it may be written."""
     if "\0" in value or not SHORTEST <= len(value) <= LONGEST_VALUE >= len(fold(value)):
         return
     if _EMAIL.fullmatch(value):
@@ -70,7 +70,7 @@ def _forms(value: str) -> Iterator[tuple[str, str]]:
 
 
 def _finds_itself(folded: str, forms: list[tuple[str, str]]) -> bool:
-    """Whether it would be found in what is left of it: somebody is called Erased."""
+    """Whether the pattern would match `[erased]`: somebody may be called Erased."""
     if not set(folded) <= set(f"{ERASED} "):
         return False
     return any(re.search(around.format(form), f"{ERASED}{ERASED} {ERASED}") for around, form in forms)
@@ -90,7 +90,7 @@ def _email(value: str) -> list[tuple[str, str]]:
 
 
 def _phone(value: str) -> list[str]:
-    """The number with any separators, and as it is dialled from abroad or at home."""
+    """The number with any separators, as dialled from abroad and at home."""
     folded = fold(value)
     if folded.startswith(("+", "00")):
         # The zero in +49 (0)30 is for those who dial at home, and no digit of the number.
@@ -127,7 +127,7 @@ def _letters(text: str) -> str:
 
 
 def _segments(folded: str, seams: set[int]) -> Iterator[str]:
-    """Pieces that no character stands across, or, where many may, short ones that end at a seam."""
+    """Pieces that no single character spans; where many could, short ones that end at a seam."""
     start = end = 0
     for at in range(len(folded)):
         long = at - start >= (_SEGMENT if at in seams else 2 * _SEGMENT)
@@ -153,7 +153,7 @@ def _segment(folded: str) -> str:
 
 
 def _splits(folded: str) -> Iterator[str]:
-    """Each way to write it with characters that stand for one or more of the folded ones."""
+    """Every way to write it with characters that each stand for one or more of the folded ones."""
     if not folded:
         yield ""
         return

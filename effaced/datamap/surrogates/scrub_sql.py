@@ -1,4 +1,4 @@
-"""Free text without the person's identifiers, in SQL. The pattern is a parameter; NULL finds nothing."""
+"""Removing a person's identifiers from free text, in SQL. The pattern is a parameter; NULL never matches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Cell = ColumnElement[Any]
 
 
 def scrubbed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
-    """The text with `[erased]` for each match; as a whole if it would not fit the column any more."""
+    """The text with `[erased]` for each match; nothing but `[erased]` if it would not fit the column."""
     if dialect == "sqlite":
         return _fitting(func.effaced_scrub(cell, _pattern(rule), type_=String()), cell.type)
     if not isinstance(cell.type, ARRAY):
@@ -40,7 +40,7 @@ def scrubbed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
 
 
 def contains_identifiers(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[bool]:
-    """Whether the pattern is found in it."""
+    """Whether the pattern matches the cell."""
     if dialect == "sqlite":
         return func.effaced_scrub(cell, _pattern(rule), type_=String()) != cell
     if not isinstance(cell.type, ARRAY):
@@ -52,9 +52,9 @@ def contains_identifiers(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnEl
 
 
 def as_searchable_text(cell: Cell, dialect: str) -> ColumnElement[str]:
-    """The cell as a text that is looked at letter by letter.
+    """The cell as a text whose letters are compared one by one.
 
-    PostgreSQL knows columns in which `A` and `a` are the same, and refuses to search those by a pattern.
+    PostgreSQL has collations in which `A` and `a` are the same, and refuses to search those by a pattern.
     """
     text = cast(cell, Text)
     return text if dialect == "sqlite" else text.collate("C")

@@ -1,4 +1,4 @@
-"""The texts and numbers that stand for an erased value: how they look, so that they are known again."""
+"""The form of the texts and numbers that replace an erased value, so that they are recognised later."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _FEWEST_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class RandomText:
-    """`erased-`, random hexadecimal digits as far as there is room, and an end."""
+    """`erased-`, as many random hexadecimal digits as there is room for, and a suffix."""
 
     suffix: str = ""
 
     @property
     def shortest(self) -> int:
-        """What a column must hold for its random values to be unlikely enough to meet."""
+        """The length a column needs for two random values to hardly ever be equal."""
         return len(PREFIX) + _FEWEST_DIGITS + len(self.suffix)
 
     def digits(self, length: int | None) -> int:
@@ -67,7 +67,7 @@ def is_text_surrogate(text: str, surrogate: Surrogate | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hashing:
-    """What a keyed hash is made with: HMAC's two padded keys, and what stands before the digits."""
+    """What keyed hashes are made with: HMAC's two padded keys, and the prefix."""
 
     inner: bytes = field(repr=False)
     outer: bytes = field(repr=False)
@@ -75,7 +75,10 @@ class Hashing:
 
     @classmethod
     def under(cls, keyring: Keyring, place: str = "") -> Hashing:
-        """With the newest key. The same value has another hash in each place; none is the own database."""
+        """With the newest key. The same value has another hash in each place.
+
+        The place is a system whose database is erased in; it is empty for your own database.
+        """
         purpose = f"datamap:keyed_hash:{place}" if place else "datamap:keyed_hash"
         return cls.of(keyring.current_id, keyring.secret(purpose))
 
@@ -91,7 +94,7 @@ class Hashing:
 
 
 def number_range(kind: types.TypeEngine[Any]) -> tuple[int, int] | None:
-    """The lower half of what the type can hold, where nobody's numbers are; None if it holds no such.
+    """The numbers that replace others: the lower half of what the type can hold. None if there are none.
 
     Never beyond what a floating-point number keeps exactly, since others may read it as one.
     """

@@ -1,4 +1,4 @@
-"""What SQLite can't do in SQL and PostgreSQL can: functions of our own, given to a connection by name."""
+"""What PostgreSQL can do in SQL and SQLite can't: functions of our own, registered on a connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from effaced.datamap.surrogates.shapes import RANDOM_TEXTS, Hashing, is_text_sur
 
 
 def register(connection: Connection) -> None:
-    """Give the functions to an SQLite connection; doing it again changes nothing.
+    """Register the functions on an SQLite connection; doing it again changes nothing.
 
     Here and not where connections are made: an application that embeds effaced makes its own.
     """
@@ -49,7 +49,7 @@ def _json(cell: Any, nothing: str | None, length: int | None, rules: str, *named
 
 @lru_cache(maxsize=256)
 def _tree(rules: str) -> Tree:
-    """The paths, from how `surrogates_json` writes them."""
+    """The paths, from the JSON that `paths_as_json` writes."""
     return as_tree(
         (
             tuple(path),
@@ -66,7 +66,7 @@ def _tree(rules: str) -> Tree:
 
 
 def _changed(rule: ColumnRule, value: Any, values: dict[str, Any]) -> Any:
-    """What a value of a document becomes; the same object if it is as it shall be."""
+    """The new value at a path; the same object if it needs no change."""
     if rule.strategy is Strategy.DELETE:
         return REMOVED
     text = value if isinstance(value, str) and not isinstance(value, Number) else None

@@ -1,49 +1,148 @@
-"""Names that sound like people."""
+"""What names say: words, pointers, concepts, references."""
 
 from __future__ import annotations
 
 import pytest
 
-from effaced.datamap.check.personal_names import column_sounds_like, table_sounds_like
+from effaced.datamap.vocabulary import words
+from effaced.datamap.vocabulary.concepts import BY_WORD
+from effaced.datamap.vocabulary.names import (
+    concept_of,
+    is_one_of,
+    pointer,
+    split_name,
+    system_of,
+    table_words,
+)
 
 
 @pytest.mark.parametrize(
-    ("name", "like"),
+    ("name", "expected"),
     [
-        ("email", "an e-mail address"),
-        ("contactEmail", "an e-mail address"),
-        ("E-Mail", "an e-mail address"),
-        ("email_lower", "an e-mail address"),
-        ("phone_1", "a phone number"),
-        ("Straße", "an address"),
-        ("customer_name", "a person's name"),
-        ("users_name", "a person's name"),
-        ("LAST_NAME", "a last name"),
-        ("nazwisko", "a last name"),
-        ("codice_fiscale", "an official number of a person"),
-        ("last_sign_in_ip", "an IP address"),
+        ("customer_id", ("customer", "id")),
+        ("customerId", ("customer", "id")),
+        ("KundenNr", ("kunden", "nr")),
+        ("tblHTTPLog2", ("tbl", "http", "log", "2")),
+        ("Straße", ("strasse",)),
+        ("EMAIL", ("email",)),
     ],
 )
-def test_a_column_that_sounds_like_people(name: str, like: str) -> None:
-    assert column_sounds_like(name) == like
+def test_names_are_split_into_words(name: str, expected: tuple[str, ...]) -> None:
+    assert split_name(name) == expected
 
 
 @pytest.mark.parametrize(
     "name",
-    ["id", "name", "product_name", "email_verified", "zip", "shipped_at", "strip", "ship", "_", "recipe"],
+    [
+        "customers",
+        "tbl_customer",
+        "app_user",
+        "crm.people",
+        "tblKunden",
+        "patients",
+        "user_accounts",
+        "STAFF",
+    ],
 )
-def test_a_column_that_does_not(name: str) -> None:
-    assert column_sounds_like(name) is None
+def test_tables_of_people_are_known_by_their_last_word(name: str) -> None:
+    assert is_one_of(name, [*words.PEOPLE, *words.STAFF])
 
 
 @pytest.mark.parametrize(
-    ("name", "word"),
-    [("customers", "customers"), ("crm.app_user", "user"), ("Kunden", "kunden"), ("staff", "staff")],
+    "name", ["customer_orders", "user_roles", "member_groups", "userstories", "products"]
 )
-def test_a_table_called_after_people(name: str, word: str) -> None:
-    assert table_sounds_like(name) == word
+def test_tables_about_something_of_people_are_not(name: str) -> None:
+    assert not is_one_of(name, [*words.PEOPLE, *words.STAFF])
 
 
-@pytest.mark.parametrize("name", ["products", "user_roles", "countries", "address", "crm.orders", "_"])
-def test_a_table_that_is_not(name: str) -> None:
-    assert table_sounds_like(name) is None
+def test_the_schema_and_wrappings_do_not_count() -> None:
+    assert table_words("crm.tbl_customer_master") == ("customer",)
+
+
+@pytest.mark.parametrize(
+    ("column", "family", "concept"),
+    [
+        ("email", "text", "email"),
+        ("user_email", "text", "email"),
+        ("EMailAdresse", "text", "email"),
+        ("ph_h", "text", "phone"),
+        ("pcode", "text", "postcode"),
+        ("rcpt_no", "text", "number"),
+        ("cell_no", "text", "phone"),
+        ("cell_id", "text", None),
+        ("created_by", "text", "maker"),
+        ("vehicle_reg", "text", "vehicle"),
+        ("email_verified", "true or false", "state"),
+        ("email_status", "text", "state"),
+        ("email_sent_at", "date and time", "moment"),
+        ("firstName", "text", "first_name"),
+        ("Nachname", "text", "last_name"),
+        ("date_naissance", "date", "birth"),
+        ("fecha_nacimiento", "date", "birth"),
+        ("GebDatum", "date", "birth"),
+        ("Bestelldatum", "date", "moment"),
+        ("dob", "date", "birth"),
+        ("street_line_1", "text", "street"),
+        ("remote_addr", "text", "ip"),
+        ("iban", "text", "bank"),
+        ("password_digest", "text", "secret"),
+        ("reset_password_token", "text", "secret"),
+        ("total_cents", "number", "amount"),
+        ("sent_to", "text", None),
+        ("valid_to", "date", "moment"),
+        ("family_doctor", "text", "full_name"),
+        ("xyz", "text", None),
+        ("cust_nm", "text", "name"),
+        ("emlAddr", "text", "email"),
+        ("sex_cd", "text", "gender"),
+        ("profile_photo_path", "text", "photo"),
+        ("given_names", "text", "first_name"),
+        ("data_urodzenia", "date", "birth"),
+        ("Prénom", "text", "first_name"),
+        ("payload_data", "text", None),
+    ],
+)
+def test_columns_tell_what_they_hold(column: str, family: str, concept: str | None) -> None:
+    found = concept_of(column, family)
+    assert (found.word if found else None) == concept
+
+
+@pytest.mark.parametrize(
+    ("column", "stem"),
+    [
+        ("customer_id", ("customer",)),
+        ("billingCustomerId", ("billing", "customer")),
+        ("cust_no", ("customer",)),
+        ("created_by", ("created",)),
+        ("assigned_to", ("assigned",)),
+        ("KdNr", ("kunde",)),
+        ("author", ("author",)),
+        ("cod_cliente", ("cliente",)),
+        ("post_author", ("post", "author")),
+        ("cntct_id", ("contact",)),
+        ("id", None),
+        ("name", None),
+    ],
+)
+def test_columns_that_point_say_where(column: str, stem: tuple[str, ...] | None) -> None:
+    said = pointer(column)
+    assert (said.stem if said else None) == stem
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("stripe_customer_id", "stripe_customer"),
+        ("crm_ref", "crm"),
+        ("mailchimpId", "mailchimp"),
+        ("customer_id", None),
+        ("google", None),
+    ],
+)
+def test_references_for_other_systems_are_known(column: str, kind: str | None) -> None:
+    assert system_of(column) == kind
+
+
+def test_the_name_of_the_table_in_front_says_nothing_about_a_column() -> None:
+    assert concept_of("comment_approved", "text", "comments") is BY_WORD["state"]
+    assert concept_of("session_key", "text", "sessions") is BY_WORD["device"]
