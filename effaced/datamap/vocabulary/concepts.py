@@ -34,11 +34,13 @@ class Concept:
 
 
 def _concept(
-    word: str, label: str, phrases: str, families: frozenset[str] | None = None, *, tells: bool = True
+    word: str, label: str, phrases: str, families: frozenset[str] | None = None, *, personal: bool = True
 ) -> Concept:
     sure, _, more = phrases.partition(";")
-    known = [tuple(each.strip() for each in part.split(",") if each.strip()) for part in (sure, more)]
-    return Concept(word, label, tells, (*known[0], *known[1]), known[0], families)
+    certain, likely = (
+        tuple(" ".join(each.split()) for each in part.split(",") if each.strip()) for part in (sure, more)
+    )
+    return Concept(word, label, personal, (*certain, *likely), certain, families)
 
 
 CONCEPTS: tuple[Concept, ...] = (
@@ -72,7 +74,7 @@ CONCEPTS: tuple[Concept, ...] = (
     _concept("name", "a name", """;
         name, bezeichnung, label, title, titel, titre, titulo, display name, nombre, nom, nome, naam, nazwa,
         libelle, denominazione, omschrijving, nicename
-        """, TEXT, tells=False),
+        """, TEXT, personal=False),
     _concept("login", "login name", """
         username, user name, nickname, screen name, benutzername, login name, gebruikersnaam, nome utente,
         nombre usuario; login, nick, handle, alias, userid, pseudo, usuario, utilisateur, uzytkownik, utente
@@ -106,7 +108,7 @@ CONCEPTS: tuple[Concept, ...] = (
     _concept("country", "country", """;
         country, country code, land, pays, pais, region, province, county, bundesland, provincia, kraj,
         paese
-        """, tells=False),
+        """, personal=False),
     _concept("ip", "IP address", """
         ip, ip address, remote address, client ip, remote ip, adresse ip, direccion ip, indirizzo ip; ipv4,
         ipv6, sign in ip
@@ -189,14 +191,14 @@ CONCEPTS: tuple[Concept, ...] = (
     _concept("maker", "who made or changed it", """;
         created by, updated by, changed by, modified by, deleted by, inserted by, entered by, added by, made
         by, edited by, erstellt von, geaendert von, cree par, modifie par, creado por, modificado por
-        """, TEXT, tells=False),
+        """, TEXT, personal=False),
     _concept("moment", "a moment", """;
         at, on, date, time, datum, fecha, timestamp, created, updated, deleted, modified, since, until,
         from, to, von, bis, am, year, month, expires, last login, last seen, joined, day, uhrzeit, start,
         end, zeit, due, registered, annee, jour, heure, anno, giorno, fec, data, ano, horodatage, issued,
         expiry, dat, valuta, arrival, departure, arrived, opened, hired, check in, check out, termin,
         llegada, salida, arrivee, ouverture, beginn, ende
-        """, frozenset({"date", "date and time", "number", "text", "time"}), tells=False),
+        """, frozenset({"date", "date and time", "number", "text", "time"}), personal=False),
     _concept("state", "a state or setting", """;
         status, state, type, kind, active, enabled, locale, language, languages, lang, sprache, currency,
         role, level, version, sort, count, qty, quantity, menge, rank, category, priority, timezone, time
@@ -205,16 +207,16 @@ CONCEPTS: tuple[Concept, ...] = (
         source, channel, art, typ, estado, statut, position, visible, published, archived, closed, unit,
         einheit, blocked, gesperrt, attempts, action, event, approved, karma, actif, activo, attivo,
         cantidad, stato, rodzaj, tipo, theme, department, dept, abteilung
-        """, tells=False),
+        """, personal=False),
     _concept("amount", "an amount", """;
         rent, deposit, premium, miete, kaution, gebuehr, huur, amount, total, price, tax, net, gross,
         discount, balance, credit, points, vat, betrag, summe, preis, netto, brutto, mwst, fee, cost,
         subtotal, cents, rate, montant, importe, rabatt, limit, steuer, hours, stunden, precio, prix,
         prezzo, kwota, bedrag, iva, tva, btw, ust, excl, incl, excl btw, incl btw
-        """, tells=False),
+        """, personal=False),
     _concept("number", "a number given here", """;
         number, no, nr, invoice number, order number, nummer, numero, sku, ref, reference, barcode, slug,
         numer, num
-        """, tells=False),
+        """, personal=False),
 )  # fmt: skip
 BY_WORD = {concept.word: concept for concept in CONCEPTS}
