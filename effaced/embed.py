@@ -37,10 +37,10 @@ from effaced.requests.tables import Request
 from effaced.resolvers.load import load_registry
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
+from effaced.saga.abandoned_hook import AbandonedHook
 from effaced.saga.facade import Outbox
 from effaced.saga.rules import call_limits
 from effaced.saga.runner import SagaRunner
-from effaced.saga.tell import AbandonedHook
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,9 @@ from effaced.resolvers.protocols import (
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.resolvers.settings import Strict, validate
 from effaced.retries.policy import BackoffPolicy, BackoffStrategy, RetryPolicy
+from effaced.saga.abandoned_hook import AbandonedHook, AbandonedSignal
 from effaced.saga.facade import Outbox, OutboxEntry, SqlStatusCountsSource, StatusCountsSource
 from effaced.saga.runner import SagaRunner
-from effaced.saga.tell import AbandonedHook, AbandonedSignal
 
 __all__ = [
     "AbandonedHook",

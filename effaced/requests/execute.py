@@ -43,7 +43,7 @@ from effaced.requests.subject import seal_subject, unseal_subject
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import EXECUTION
-from effaced.saga.settle import complete
+from effaced.saga.settle import complete_without_calls
 
 _log = get_logger(__name__)
 UTC = ZoneInfo("UTC")
@@ -184,7 +184,7 @@ class Executor:
             release_unreached(session, self.keyring, execution.plan, request, reached)
         if not change.calls:
             finished = [(request.id, change.operation)]
-            complete(session, finished, {request.id: request.subject}, complete_operations)
+            complete_without_calls(session, finished, {request.id: request.subject}, complete_operations)
             session.refresh(request)
         return True
 

@@ -2,7 +2,7 @@
 
 Resolvers are written by other people. Their answers may be of any type, their exceptions may carry
 attributes of any type, and reading one may itself raise. Everything is converted here, inside the call,
-into types of our own; nothing after it looks at a foreign object.
+into types of our own; nothing after it reads a foreign object.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _STATUSES = (("status_code",), ("response", "status_code"), ("status",), ("http_
 class CallFailure:
     """Why a call failed. `error` is a class name, `code` a machine word; neither quotes anything.
 
-    `retry_after` is how long the system asked to be left alone, `retry_at` when our own breaker admits
+    `retry_after` is how long the system asked us to wait, `retry_at` when our own breaker admits
     calls again.
     """
 
@@ -59,7 +59,7 @@ class CallFailure:
 
 
 def read_error(error: BaseException) -> CallFailure:
-    """What an exception means, whatever it is and however it behaves."""
+    """What an exception means, whatever type it has and however its attributes behave."""
     try:
         return _read_error(error)
     except BaseException:
@@ -122,7 +122,7 @@ def read_answer(
 
 
 def _rebuilt(answer: object, known: type[Answer | Rectified]) -> Answer | Rectified:
-    """The same answer as an object that is certainly ours. Raises if it can't be written down."""
+    """The same answer as an object of our own type. Raises if it has values that can't be stored."""
     status = _as_status(_attribute(answer, "status_code"))
     if known is Erased:
         basis = answer.retained  # type: ignore[attr-defined]
@@ -137,7 +137,7 @@ def _rebuilt(answer: object, known: type[Answer | Rectified]) -> Answer | Rectif
 
 
 def read_presence(absent: object) -> Verification | CallFailure:
-    """What a read-back saw. Only True means absent and only False means present; nothing else is a look."""
+    """What a read-back found. Only True means absent and only False means present; nothing else counts."""
     if absent is True:
         return Verification.CONFIRMED
     if absent is False:
@@ -146,17 +146,17 @@ def read_presence(absent: object) -> Verification | CallFailure:
 
 
 def is_from_cache(answer: object) -> bool:
-    """Whether a resolver says that nobody was asked."""
+    """Whether the resolver says that it answered from a cache and called nobody."""
     return _attribute(answer, "cached") is True
 
 
-def cancelled() -> CallFailure:
-    """Our own cancellation of a call: whether it was made is unknown."""
+def cancelled_call() -> CallFailure:
+    """We cancelled the call ourselves: whether it was made is unknown."""
     return CallFailure(FailureKind.CANCELLED, asyncio.CancelledError.__name__, code="cancelled")
 
 
-def overdue() -> CallFailure:
-    """A call that went on past its time although it was cancelled."""
+def overdue_call() -> CallFailure:
+    """The call went on beyond its timeout although it was cancelled."""
     return CallFailure(FailureKind.TRANSIENT, TimeoutError.__name__, timed_out=True)
 
 
@@ -166,7 +166,7 @@ def class_name(error: BaseException) -> str:
 
 
 def word(text: str, longest: int = 64) -> str:
-    """A machine word as the trail takes it; third parties may have put anything there."""
+    """The text as a code that the trail accepts; third parties may have put anything there."""
     return re.sub(r"[^A-Za-z0-9_.:\-]", "_", str(text)[:longest]) or "unnamed"
 
 
@@ -192,7 +192,7 @@ def _status_of(error: BaseException) -> int | None:
 
 
 def _retry_after_of(error: BaseException) -> timedelta | None:
-    """How long the system asked to be left alone: an attribute, else the header of the answer."""
+    """How long the system asked us to wait: an attribute, else the header of the answer."""
     wait = _attribute(error, "retry_after")
     if isinstance(wait, int | float) and math.isfinite(wait):
         wait = timedelta(seconds=min(float(wait), RETRY_AFTER_CAP.total_seconds()))

@@ -1,4 +1,4 @@
-"""Making one external call: within its time, with its key, and read back where that is possible.
+"""Making one external call: within its timeout, with its idempotency key, and read back where possible.
 
 Nothing that a resolver returns or raises leaves this module: see `answers`.
 """
@@ -31,12 +31,19 @@ from effaced.resolvers.protocols import (
     VerifyingResolver,
 )
 from effaced.resolvers.registry import Registered
-from effaced.saga.answers import CallFailure, cancelled, is_from_cache, read_answer, read_error, read_presence
+from effaced.saga.answers import (
+    CallFailure,
+    cancelled_call,
+    is_from_cache,
+    read_answer,
+    read_error,
+    read_presence,
+)
 from effaced.saga.result import ReadBack, Result
-from effaced.saga.tasks import calling_resolver
+from effaced.saga.tasks import enter_resolver_code
 
 _log = get_logger(__name__)
-# Raised on when everything has been settled: they are meant for the whole process.
+# Raised again when everything has been settled: they are meant for the whole process.
 Fatal = KeyboardInterrupt | SystemExit
 
 
@@ -62,7 +69,7 @@ class Caller:
         may_read_back: Callable[[], bool] = lambda: True,
     ) -> Result:
         """Make the call, and read back where the resolver can and `may_read_back` agrees. Never raises."""
-        calling_resolver()
+        enter_resolver_code()
         started, answer, task = clock.monotonic(), None, asyncio.current_task()
         try:
             ref = entry.open_ref(self._keyring)
@@ -73,7 +80,7 @@ class Caller:
             said = self.failure(error)
         if task is not None and task.cancelling():
             await self._outlast_cancellation(task)
-        latency = _since(started)
+        latency = _milliseconds_since(started)
         if isinstance(said, CallFailure):
             return Result(entry, failure=said, latency_ms=latency, admission=admission)
         result = Result(entry, said, latency_ms=latency, cached=is_from_cache(answer), admission=admission)
@@ -82,9 +89,9 @@ class Caller:
         if not may_read_back():
             return result._replace(read_back=ReadBack(clock.now()))
         self._looking[entry.entry_id] = result
-        looked = await self._look(ref, entry)
+        read_back = await self._read_back(ref, entry)
         self._looking.pop(entry.entry_id, None)
-        return result._replace(read_back=looked)
+        return result._replace(read_back=read_back)
 
     def left_behind(self, entry: Entry, failure: CallFailure, admission: Admission | None) -> Result:
         """The result of a call that does not end. Where only its read-back does not, the success stands."""
@@ -93,12 +100,12 @@ class Caller:
             return Result(entry, failure=failure, admission=admission)
         return result._replace(read_back=ReadBack(clock.now(), failure=failure))
 
-    async def erase_again_and_look(self, entry: Entry) -> ReadBack:
-        """Erase once more and look whether the person is gone; `due` when that can't be told now.
+    async def erase_and_read_back(self, entry: Entry) -> ReadBack:
+        """Erase once more and read back; `due` when the result can't be known now.
 
-        Only looking would never mend what a vendor forgot; where erasing twice does harm, it has to do.
+        A read-back alone would never mend what a vendor forgot. Where erasing twice does harm, it has to do.
         """
-        calling_resolver()
+        enter_resolver_code()
         started, at = clock.monotonic(), clock.now()
         try:
             ref = entry.open_ref(self._keyring)
@@ -109,12 +116,12 @@ class Caller:
                     answer = await self._erase(entry, ref)
                 said = self._read(answer, OutboxOperation.ERASE)
                 if isinstance(said, CallFailure):
-                    return ReadBack(at, failure=said, latency_ms=_since(started))
-                if not self._should_verify(said):  # gone later, or kept: it can't be told now
-                    return ReadBack(at, latency_ms=_since(started))
+                    return ReadBack(at, failure=said, latency_ms=_milliseconds_since(started))
+                if not self._should_verify(said):  # gone later, or kept: it can't be known now
+                    return ReadBack(at, latency_ms=_milliseconds_since(started))
         except BaseException as error:
-            return ReadBack(at, failure=self.failure(error), latency_ms=_since(started))
-        return await self._look(ref, entry)
+            return ReadBack(at, failure=self.failure(error), latency_ms=_milliseconds_since(started))
+        return await self._read_back(ref, entry)
 
     def _make(self, entry: Entry, ref: SubjectRef) -> Awaitable[object]:
         if entry.operation is OutboxOperation.ERASE:
@@ -135,8 +142,8 @@ class Caller:
             return cast(ResumingResolver, resolver).resume_erasure(ref, key=entry.entry_id)
         return cast(Resolver, resolver).erase_subject(ref, key=entry.entry_id)
 
-    async def _look(self, ref: SubjectRef, entry: Entry) -> ReadBack:
-        """Ask whether the person is gone. A look that fails takes nothing from the success before it."""
+    async def _read_back(self, ref: SubjectRef, entry: Entry) -> ReadBack:
+        """Ask whether the person is gone. A read-back that fails does not change the success before it."""
         started, at, task = clock.monotonic(), clock.now(), asyncio.current_task()
         resolver = cast(VerifyingResolver, self._registered.resolver)
         try:
@@ -148,11 +155,11 @@ class Caller:
         if task is not None and task.cancelling():
             await self._outlast_cancellation(task)
         if isinstance(seen, Verification):
-            return ReadBack(at, seen, latency_ms=_since(started))
+            return ReadBack(at, seen, latency_ms=_milliseconds_since(started))
         _log.warning(
             "read_back_failed", resolver=entry.resolver, entry_id=str(entry.entry_id), error=seen.error
         )
-        return ReadBack(at, failure=seen, latency_ms=_since(started))
+        return ReadBack(at, failure=seen, latency_ms=_milliseconds_since(started))
 
     async def _outlast_cancellation(self, task: asyncio.Task[object]) -> None:
         """Keep a result although the resolver's code has cancelled its own task; ours ends the task."""
@@ -173,17 +180,17 @@ class Caller:
         if issubclass(type(error), KeyboardInterrupt | SystemExit):
             self.fatal = self.fatal or cast(Fatal, error)
         if self.cancelling and issubclass(type(error), asyncio.CancelledError):
-            return cancelled()
+            return cancelled_call()
         return read_error(error)
 
     def _in_time(self) -> asyncio.Timeout:
         return asyncio.timeout(self._seconds)
 
 
-def longest(limits: Limits) -> float:
-    """Within how many seconds a call and its read-back end, if the resolver keeps to the rules."""
+def longest_call(limits: Limits) -> float:
+    """How many seconds a call and its read-back take at most, if the resolver honours its timeout."""
     return 2 * limits.timeout.total_seconds()
 
 
-def _since(started: float) -> int:
+def _milliseconds_since(started: float) -> int:
     return int((clock.monotonic() - started) * 1000)

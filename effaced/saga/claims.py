@@ -1,4 +1,4 @@
-"""What a run takes next: past pauses, breakers and the rate limit, in short transactions."""
+"""Claiming entries for a run, as pauses, breakers and the rate limit allow, in short transactions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOOK_AGAIN = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What was taken, and how the breakers let it through.
+    """The claimed entries, and how the breakers admitted them.
 
     `needs_exclusive`: next is an entry whose runner died; a run that has the process to itself claims it.
     `maybe_made`: it was claimed so, may have been called before, and must not be called twice.
@@ -54,7 +54,7 @@ class Claims:
         self._lease = lease
 
     def claim(self, resolver: str, room: int, *, alone: bool) -> Claimed:
-        """The next entries, if the breakers let any through; `alone` takes one whose runner died."""
+        """The next entries, if the breakers admit any; `alone` claims one whose runner died."""
         with self._sessions.begin() as session:
             if admission := self._gate.glance(session, resolver, room):
                 return self._claim_freely(session, resolver, admission, room, alone=alone)
@@ -74,7 +74,7 @@ class Claims:
     def _claim_freely(
         self, session: Session, resolver: str, admission: Admission, room: int, *, alone: bool
     ) -> Claimed:
-        """One whose runner died comes first."""
+        """Claim without a trial. An entry whose runner died comes first."""
         now = standing(session, resolver)
         if now.paused:
             return Claimed([])
@@ -90,12 +90,12 @@ class Claims:
             entries = outbox.claim(session, resolver, limit=room, lease=self._lease)
         if booking:
             booking.take(len(entries))
-        return Claimed(entries, admission, maybe_made=alone and self._is_once(session, entries))
+        return Claimed(entries, admission, maybe_made=alone and self._must_not_repeat(session, entries))
 
     def _claim_trial(
         self, resolver: str, admission: Admission, operation: OutboxOperation, *, alone: bool
     ) -> Claimed:
-        """As many as a half-open breaker lets through, to see how they fare."""
+        """Claim as many as a half-open breaker admits, to test whether the system has recovered."""
         try:
             with self._sessions.begin() as session:
                 claimed, paused = self._take_trial(session, resolver, admission, operation, alone=alone)
@@ -135,16 +135,18 @@ class Claims:
                 return Claimed([], needs_exclusive=True), False
         if booking:
             booking.take(len(entries))
-        return Claimed(entries, admission, maybe_made=alone and self._is_once(session, entries)), False
+        return Claimed(
+            entries, admission, maybe_made=alone and self._must_not_repeat(session, entries)
+        ), False
 
-    def _is_once(self, session: Session, entries: list[Entry]) -> bool:
+    def _must_not_repeat(self, session: Session, entries: list[Entry]) -> bool:
         # In the claim's own transaction: if nobody can tell, nothing is claimed.
         if not entries or limits_of(self._registry, entries[0].resolver).idempotent:
             return False
-        return self._book.in_force(session, entries)[entries[0].entry_id].once
+        return self._book.in_force(session, entries)[entries[0].entry_id].must_not_repeat
 
     def claim_read_back(self, resolver: str, *, alone: bool) -> Claimed:
-        """The next succeeded entry whose read-back is due; `alone` takes one whose runner died over it."""
+        """The next succeeded entry whose read-back is due; `alone` claims one whose runner died over it."""
         with self._sessions.begin() as session:
             now = standing(session, resolver)
             if now.paused:
@@ -161,14 +163,14 @@ class Claims:
             return Claimed([entry])
 
     def release(self, late: list[Entry], admission: Admission | None) -> None:
-        """Give back what is not going to be called."""
+        """Release entries that are not going to be called."""
         with self._sessions.begin() as session:
             outbox.release(session, late)
         if admission is not None:
             self._gate.give_back(admission, len(late))
 
     def release_read_back(self, entry: Entry) -> None:
-        """Give back a read-back that was made and could not be written down: it is made again, in a while."""
+        """Release a read-back whose result could not be written: it is made again, in a while."""
         with self._sessions.begin() as session:
             outbox.release_read_back(session, entry, wait=_LOOK_AGAIN)
 

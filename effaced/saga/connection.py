@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 
-from effaced.saga.tasks import GRACE, calling_resolver, leave_behind, start
+from effaced.saga.tasks import GRACE, enter_resolver_code, leave_behind, start
 
 
 class Connection:
-    """One resolver, open or not. `open` and `close` return what was raised, and raise nothing of it."""
+    """One resolver, open or not. `open` and `close` return what the resolver raised, and raise nothing."""
 
     def __init__(self, resolver: AbstractAsyncContextManager[object], seconds: float) -> None:
         self._resolver = resolver
@@ -36,7 +36,7 @@ class Connection:
         return await self._end()
 
     async def _hold(self) -> None:
-        calling_resolver()
+        enter_resolver_code()
         try:
             async with self._resolver:
                 self._opened.set_result(None)

@@ -1,4 +1,4 @@
-"""What becomes of an entry after its call: a pure function of the entry, the result and the rules."""
+"""What happens to an entry after its call: a pure function of the entry, the result and the rules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOT_IDEMPOTENT = "not_idempotent"
 
 
 def decide(result: Result, rules: Rules, now: datetime) -> Decision:
-    """Succeeded, parked, to be tried again, or abandoned."""
+    """Succeed, park, retry or abandon the entry."""
     if result.failure is not None:
         return _after_failure(result, result.failure, rules, now)
     match result.answer:
@@ -122,7 +122,7 @@ def _success_event(
 
 
 def park(result: Result, until: datetime, rules: Rules, now: datetime) -> Decision:
-    """To be looked at again when the system says the data will have gone."""
+    """Park the entry until the system says the data will be gone."""
     # A horizon in the past would have us ask again at once, for ever: wait one step at least.
     entry = result.entry
     until = until if until.tzinfo else until.replace(tzinfo=UTC)
@@ -143,7 +143,7 @@ def park(result: Result, until: datetime, rules: Rules, now: datetime) -> Decisi
 
 
 def _await_person(result: Result, by: datetime, rules: Rules, now: datetime) -> Decision:
-    """Parked for a person; when it comes back, nobody has attested it in time."""
+    """Park the entry for a person. When it comes back, nobody has attested it in time."""
     entry = result.entry
     if entry.times_parked:
         return abandon(result, "AttestationOverdue", "attestation_overdue", DeadLetterDomain.ATTESTATION)
@@ -168,7 +168,7 @@ def _after_failure(result: Result, failure: CallFailure, rules: Rules, now: date
         case FailureKind.TRANSIENT | FailureKind.RATE_LIMITED if result.trial and result.retry_at:
             # It says something about the system, not about the entry. But where calling twice does harm, a
             # call that may have been made is not made again, trial or not.
-            if not rules.once:
+            if not rules.must_not_repeat:
                 return _return_attempt(result, failure, result.retry_at, rules, now)
     if code := _reason_not_to_repeat(failure, rules):
         return abandon(result, failure.error, code)
@@ -182,7 +182,7 @@ def _reason_not_to_repeat(failure: CallFailure, rules: Rules) -> str | None:
     status = failure.status_code
     if status in RETRYABLE and status not in rules.policy.retry_status_codes:
         return f"http_{status}"
-    return NOT_IDEMPOTENT if rules.once else None
+    return NOT_IDEMPOTENT if rules.must_not_repeat else None
 
 
 def _retry_or_abandon(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
@@ -199,9 +199,9 @@ def _retry_or_abandon(result: Result, failure: CallFailure, rules: Rules, now: d
 
 
 def _wait_for_credentials(result: Result, failure: CallFailure, rules: Rules, now: datetime) -> Decision:
-    """Credentials are refused to everybody alike: one rotated password must not abandon a backlog.
+    """Return the attempt and pause the resolver: one rotated password must not abandon a backlog.
 
-    The entry waits where it was, with its attempt, and the resolver is paused until a person resumes it.
+    Refused credentials are refused for every entry alike. A person resumes the resolver.
     """
     entry = result.entry
     if now > entry.aging_since + rules.policy.max_age:
@@ -222,7 +222,7 @@ def _wait_for_credentials(result: Result, failure: CallFailure, rules: Rules, no
 def _return_attempt(
     result: Result, failure: CallFailure, retry_at: datetime, rules: Rules, now: datetime
 ) -> Decision:
-    """Not the entry's fault: a breaker was open, it was a trial, or we cancelled. It keeps its attempt.
+    """Retry without using up the attempt: a breaker was open, it was a trial, or we cancelled.
 
     A vendor that is down for days abandons nothing before its age does.
     """
@@ -249,7 +249,7 @@ def _attempt_outcome(failure: CallFailure | None) -> AttemptOutcome:
 
 
 def retry_later(result: Result, error: str, gate: datetime) -> Decision:
-    """To be tried again. `error` is a class name."""
+    """Retry the call at that moment. `error` is a class name."""
     entry = result.entry
     return Decision(
         result,
@@ -267,7 +267,7 @@ def retry_later(result: Result, error: str, gate: datetime) -> Decision:
 def abandon(
     result: Result, error: str, code: str, domain: DeadLetterDomain = DeadLetterDomain.EXTERNAL_CALL
 ) -> Decision:
-    """Given up, loudly: an event and a dead letter. `error` is a class name."""
+    """Give the entry up, with an event and a dead letter. `error` is a class name."""
     entry, name = result.entry, word(error, 255)
     return Decision(
         result,

@@ -1,4 +1,4 @@
-"""The outbox as a library, for applications that drive it themselves: open, call the verb, commit."""
+"""The outbox for applications that drive it themselves. All but `enqueue` are transactions of their own."""
 
 from __future__ import annotations
 
@@ -144,10 +144,10 @@ class Outbox:
                     return self._public(crashed)
             return self._public(claims.claim(session, names, limit=limit, lease=lease))
 
-    # --- what became of a claimed entry; a late word changes nothing, and False says so ---
+    # --- the result of a claimed entry; one that comes too late changes nothing, and False says so ---
 
     def mark_succeeded(self, entry: OutboxEntry, *, on_subject_complete: Callable[[], None]) -> bool:
-        """The call went through. If it was the last of its request, the callback runs in the transaction."""
+        """The call succeeded. If it was the last of its request, the callback runs in the transaction."""
         rectify = entry.operation is OutboxOperation.RECTIFY
         return self._mark(
             entry,
@@ -158,19 +158,19 @@ class Outbox:
         )
 
     def mark_failed(self, entry: OutboxEntry, *, error: str, next_attempt_at: datetime) -> bool:
-        """It did not, and is to be tried again. `error` is a class name."""
+        """The call failed and is to be retried. `error` is a class name."""
         _require_class_name(error)
         if next_attempt_at.tzinfo is None:
             raise ValueError("Outbox.mark_failed: next_attempt_at must have a time zone")
         return self._mark(entry, lambda claimed, _now: retry_later(Result(claimed), error, next_attempt_at))
 
     def mark_abandoned(self, entry: OutboxEntry, *, error: str) -> bool:
-        """It never will. `error` is a class name."""
+        """The call has failed for good. `error` is a class name."""
         _require_class_name(error)
         return self._mark(entry, lambda claimed, _now: abandon(Result(claimed), error, "marked_abandoned"))
 
     def mark_scheduled(self, entry: OutboxEntry, *, resume_at: datetime) -> bool:
-        """The system lets the data go later; look again then."""
+        """The system deletes the data later; the entry is due again then."""
         return self._mark(entry, lambda claimed, now: park(Result(claimed), resume_at, _RULES, now))
 
     # --- for people ---
@@ -202,7 +202,7 @@ class Outbox:
             return self._public(requeue(session, ids, actor=actor))
 
     def status_counts(self) -> dict[OutboxStatus, int]:
-        """How many entries stand where."""
+        """How many entries have which status."""
         return self._counts.status_counts(self._table, self.sessions)
 
     # ---
@@ -261,7 +261,7 @@ def _require_class_name(error: str) -> None:
 
 
 def _require_text(entry: OutboxEntry) -> None:
-    """Look into what is not checked when it is made, because the product makes so many of them."""
+    """Check the values that the constructors leave unchecked, because the product makes so many of them."""
     require_type("SubjectRef: kind", entry.ref.kind, str)
     require_type("SubjectRef: value", entry.ref.value, str)
     for each in entry.corrections:

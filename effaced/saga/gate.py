@@ -1,7 +1,7 @@
-"""Breakers between the runner and the systems: who may be called, and what came of it.
+"""Circuit breakers between the runner and the systems: who may be called, and reporting the results.
 
-Asked once per claim and told once per flush, never inside the settle's transaction. Without breakers
-everybody may be called.
+They are asked once per claim and get results once per flush, never inside the settle's transaction. Without
+breakers every system may be called.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Gate:
         self._registry = registry
 
     def open_for(self, resolvers: Collection[str]) -> set[str]:
-        """Those of the resolvers that no breaker blocks: one look for all."""
+        """Those of the resolvers that no breaker blocks: one query for all."""
         if self._breakers is None or not resolvers:
             return set(resolvers)
         held = self._breakers.blocked([(name, self._host(name)) for name in sorted(resolvers)])
@@ -46,18 +46,18 @@ class Gate:
         return self._breakers.admit(resolver, self._host(resolver), role, most)
 
     def glance(self, session: Session, resolver: str, most: int) -> Admission | None:
-        """The same with one look in the claim's own transaction; None if it is not that simple."""
+        """The same with one query in the claim's own transaction; None if it is not that simple."""
         if self._breakers is None:
             return Admission(most, BreakerRole.ERASE)
         return self._breakers.glance(resolver, self._host(resolver), BreakerRole.ERASE, most, session)
 
     def give_back(self, admission: Admission, unused: int) -> None:
-        """So many of the admitted calls are not made."""
+        """Return the admissions of calls that are not made."""
         if self._breakers is not None and admission.trial and unused:
             self._breakers.settle(admission, (), unused)
 
     def denial(self, admission: Admission) -> CallFailure | None:
-        """A last look before calls that were admitted a while ago, without asking anybody."""
+        """Why a call that was admitted a while ago must not be made now, as far as this process knows."""
         if self._breakers is None or not admission.holds:
             return None
         known = self._breakers.recheck(admission)
@@ -66,37 +66,39 @@ class Gate:
         name = BreakerOpenError.__name__
         return CallFailure(FailureKind.BREAKER_OPEN, name, code=known.reason, retry_at=known.blocked_until)
 
-    def tell(self, results: Sequence[Result]) -> None:
-        """What calls and their read-backs came to. Those that were denied at the last moment were not made.
+    def report(self, results: Sequence[Result]) -> None:
+        """Report the results of calls and their read-backs. Calls denied at the last moment were not made.
 
-        Never raises: what calls came to must be written down whether or not the breakers could be told.
+        Never raises: results have to be written down whether or not the breakers could be told.
         """
         if self._breakers is None:
             return
-        # In this order: what read-backs come to is newer than what the calls before them came to.
+        # In this order: a read-back is newer than the call before it.
         outcomes = defaultdict[tuple[Admission, BreakerRole], list[Outcome | None]](list)
         for each in results:
             if each.admission is None:
                 continue
-            role, look = _ROLES[each.entry.operation], self._outcome_of_look(each)
+            role, read_back = _ROLES[each.entry.operation], self._outcome_of_read_back(each)
             call = self._outcome(each, role)
             if each.trial:  # call and read-back are one trial
-                outcomes[each.admission, role].append(combined(call, look))
+                outcomes[each.admission, role].append(combined(call, read_back))
                 continue
             outcomes[each.admission, role].append(call)
-            if look is not None:
-                outcomes[each.admission, BreakerRole.VERIFY].append(look)
+            if read_back is not None:
+                outcomes[each.admission, BreakerRole.VERIFY].append(read_back)
         for (admission, role), alike in outcomes.items():
             made = [each for each in alike if each is not None]
-            told = admission if admission.role is role else admission._replace(role=role)
-            self._settle(told, made, len(alike) - len(made))
+            reported = admission if admission.role is role else admission._replace(role=role)
+            self._settle(reported, made, len(alike) - len(made))
 
-    def tell_read_back(self, resolver: str, admission: Admission, look: ReadBack | None) -> None:
-        """What a later read-back came to; None if it was not made. Never raises."""
+    def report_read_back(self, resolver: str, admission: Admission, read_back: ReadBack | None) -> None:
+        """Report a later read-back; None if it was not made. Never raises."""
         if self._breakers is None or not admission.granted:
             return
         try:
-            made = [] if look is None else [self._classify(resolver, BreakerRole.VERIFY, look.failure)]
+            made = (
+                [] if read_back is None else [self._classify(resolver, BreakerRole.VERIFY, read_back.failure)]
+            )
         except Exception as error:
             _log.error("breakers_not_told", outcomes=1, error=type(error).__name__)
             made = []
@@ -124,11 +126,11 @@ class Gate:
             return NEUTRAL
         return self._classify(result.entry.resolver, role, result.failure, result.status_code)
 
-    def _outcome_of_look(self, result: Result) -> Outcome | None:
-        look = result.read_back
-        if look is None or not look.was_made:
+    def _outcome_of_read_back(self, result: Result) -> Outcome | None:
+        read_back = result.read_back
+        if read_back is None or not read_back.was_made:
             return None
-        return self._classify(result.entry.resolver, BreakerRole.VERIFY, look.failure)
+        return self._classify(result.entry.resolver, BreakerRole.VERIFY, read_back.failure)
 
     def _classify(
         self, resolver: str, role: BreakerRole, failure: CallFailure | None, status: int | None = None

@@ -1,4 +1,4 @@
-"""What a call came to, what is decided by, and what was decided: values, nothing done to them."""
+"""Results of calls, the rules for deciding about them, and the decisions: plain values."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OVER = (Erased, AlreadyAbsent, Retained, Rectified)
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """What a look for the person came to; `due` with the `failure` that kept it from saying anything.
+    """The result of a read-back; `due` with the `failure` that kept it from saying anything.
 
-    Without a failure nobody was asked yet.
+    `due` without a failure: nobody was asked yet.
     """
 
     at: datetime
@@ -53,7 +53,7 @@ class ReadBack:
 
 
 class Result(NamedTuple):
-    """What a call came to: an `answer` or a `failure`, and the `read_back` after it, if there was one.
+    """The result of a call: an `answer` or a `failure`, and the `read_back` after it, if there was one.
 
     `admission` is how the breakers let the call through; on trial, `retry_at` is when they admit the next.
     """
@@ -87,21 +87,21 @@ class Result(NamedTuple):
 
     @property
     def is_plain_success(self) -> bool:
-        """Whether it is over, well, and needs no rule to say so."""
+        """Whether the call succeeded and no rule is needed to decide about it."""
         plain = type(self.answer) in _OVER
         return self.failure is None and plain and self.verification is not Verification.DUE
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the decision goes by."""
+    """The rules for deciding about a result."""
 
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     idempotent: bool = True
 
     @property
-    def once(self) -> bool:
-        """Whether a call must not be made a second time: nobody knows what the first one did."""
+    def must_not_repeat(self) -> bool:
+        """Whether a call that may have been made must not be made again: twice does harm."""
         return not self.idempotent and not self.policy.retry_non_idempotent
 
 

@@ -1,4 +1,4 @@
-"""What applies to whom: the settings, a resolver's own limits, and what people have changed since."""
+"""Which rules apply to an entry: the settings, a resolver's own limits, and changes at run time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def own_changes(limits: Limits) -> dict[str, Any]:
 def call_limits(
     registry: ResolverRegistry, settings: RetryPolicy, session: Session | None = None
 ) -> dict[str, CallLimits]:
-    """What breaker policies have to fit, by resolver; with a session including changes at run time."""
+    """The limits that breaker policies must fit, by resolver; with a session, changes at run time count."""
     changed = (
         read_bodies(session, PolicyKind.RETRY, resolvers=[each.name for each in registry]) if session else {}
     )
@@ -52,17 +52,17 @@ def call_limits(
 
 
 class RuleBook:
-    """The rules for entries. Without a look into the database they are those of the files."""
+    """The rules for entries, from the files and, where the database is asked, from changes at run time."""
 
     def __init__(self, settings: RetryPolicy, registry: ResolverRegistry) -> None:
         self._settings = settings
         self._registry = registry
 
-    def by_files(self, resolver: str) -> Rules:
-        return _by_files(self._settings, limits_of(self._registry, resolver))
+    def from_files(self, resolver: str) -> Rules:
+        return _from_files(self._settings, limits_of(self._registry, resolver))
 
     def in_force(self, session: Session, entries: Collection[Entry]) -> dict[UUID, Rules]:
-        """The rules for each of these entries as they are now, by id: one look for all."""
+        """The rules for each of these entries as they are now, by id: one query for all."""
         overrides = read_bodies(
             session,
             PolicyKind.RETRY,
@@ -74,7 +74,7 @@ class RuleBook:
     def policy(
         self, session: Session, *, resolver: str | None = None, request_id: UUID | None = None
     ) -> RetryPolicy:
-        """The policy in force, to be shown."""
+        """The policy in force, for display."""
         overrides = read_bodies(
             session,
             PolicyKind.RETRY,
@@ -86,7 +86,7 @@ class RuleBook:
 
     def _rules(self, entry: Entry, overrides: Bodies) -> Rules:
         if not overrides:
-            return self.by_files(entry.resolver)
+            return self.from_files(entry.resolver)
         limits = limits_of(self._registry, entry.resolver)
         policy = in_force(
             self._settings,
@@ -99,5 +99,5 @@ class RuleBook:
 
 
 @lru_cache(maxsize=256)
-def _by_files(settings: RetryPolicy, limits: Limits) -> Rules:
+def _from_files(settings: RetryPolicy, limits: Limits) -> Rules:
     return Rules(in_force(settings, own_changes(limits), {}), limits.idempotent)

@@ -18,16 +18,15 @@ from effaced.outbox.due import due_resolvers
 from effaced.outbox.waits import restart_waits
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
+from effaced.saga.abandoned_hook import AbandonedHook
 from effaced.saga.claims import Claims
 from effaced.saga.facade import Outbox
 from effaced.saga.gate import Gate
-from effaced.saga.parts import Parts, StopSignal
 from effaced.saga.rules import RuleBook
 from effaced.saga.run import ResolverRun
+from effaced.saga.run_context import RunContext, StopSignal
 from effaced.saga.settle import OnComplete
 from effaced.saga.tasks import isolated, start
-from effaced.saga.tell import AbandonedHook
-from effaced.saga.writer import Ledger
 
 _log = get_logger(__name__)
 # How often to look for resolvers that have become due beside those that are being driven.
@@ -41,8 +40,8 @@ def _nothing(_session: Session, _completed: Sequence[Completed]) -> None:
 class _Runs:
     """The runs of several resolvers at the same time, by name. One that failed is not started again."""
 
-    def __init__(self, parts: Parts, stop: StopSignal) -> None:
-        self._parts = parts
+    def __init__(self, context: RunContext, stop: StopSignal) -> None:
+        self._context = context
         self._stop = stop
         self._errors: dict[str, BaseException] = {}
         self.under_way: dict[str, tuple[ResolverRun, asyncio.Task[None]]] = {}
@@ -55,7 +54,7 @@ class _Runs:
 
     def start(self, resolvers: set[str]) -> None:
         for name in sorted(resolvers - self.under_way.keys() - self._errors.keys()):
-            run = ResolverRun(self._parts, name, self._stop)
+            run = ResolverRun(self._context, name, self._stop)
             self.under_way[name] = run, start(run.run())
 
     async def wait(self) -> None:
@@ -64,7 +63,7 @@ class _Runs:
             await asyncio.wait([task for _, task in self.under_way.values()], timeout=_LOOK_AGAIN)
 
     def collect(self) -> None:
-        """Take those that have ended out, with what they settled and how they failed."""
+        """Remove the runs that have ended, and add up what they settled and how they failed."""
         for name, (run, task) in list(self.under_way.items()):
             if task.done():
                 del self.under_way[name]
@@ -87,7 +86,7 @@ class _Runs:
 
 @checked
 class SagaRunner:
-    """Carries entries to an end. Any number of runners may work at once, and one as often as you like.
+    """Drives entries to an end. Any number may work at once, and one can be used any number of times.
 
     `policy` stands for `max_attempts`, `max_age` and the waits of `backoff`, whose lease it leaves.
     """
@@ -113,17 +112,20 @@ class SagaRunner:
         backoff = backoff or BackoffPolicy()
         registry.require_time(backoff.lease)
         policy = policy or backoff.policy(max_attempts=max_attempts, max_age=max_age)
-        book, self._gate = RuleBook(policy, registry), Gate(breakers, registry)
-        self._sessions = with_sink(outbox.sessions, audit) if audit else outbox.sessions
-        self._claims = Claims(self._sessions, registry, self._gate, book, backoff.lease)
-        ledger = Ledger(
-            self._sessions,
-            self._claims,
-            self._gate,
-            book,
-            on_operations_complete,
+        book, gate = RuleBook(policy, registry), Gate(breakers, registry)
+        sessions = with_sink(outbox.sessions, audit) if audit else outbox.sessions
+        self._context = RunContext(
+            registry=registry,
+            keyring=outbox.keyring,
+            sessions=sessions,
+            claims=Claims(sessions, registry, gate, book, backoff.lease),
+            gate=gate,
+            book=book,
+            on_complete=on_operations_complete,
+            crash_limit=crash_limit,
+            batch_size=batch_size,
+            hook=on_abandoned,
         )
-        self._parts = Parts(registry, outbox.keyring, ledger, crash_limit, batch_size, on_abandoned)
         self._stop = StopSignal()
 
     def stop(self) -> None:
@@ -131,11 +133,11 @@ class SagaRunner:
         self._stop.set()
 
     async def run_once(self) -> int:
-        """Work through everything that is due; returns what was settled.
+        """Work through everything that is due; returns how many entries were settled.
 
         Resolvers are driven side by side. One in trouble ends its own run; its error is raised when the
-        others have worked through theirs. Cancelled, nothing more is claimed, and what has returned is
-        settled.
+        others have worked through theirs. When cancelled, it claims nothing more and settles what has
+        returned.
         """
         settled, error = await isolated(self._run_all())
         if error is not None:
@@ -144,7 +146,7 @@ class SagaRunner:
 
     async def _run_all(self) -> tuple[int, BaseException | None]:
         stop = StopSignal(self._stop)
-        runs = _Runs(self._parts, stop)
+        runs = _Runs(self._context, stop)
         try:
             while True:
                 if not stop:
@@ -161,14 +163,14 @@ class SagaRunner:
         return runs.settled, runs.error
 
     def _due(self) -> set[str]:
-        with self._sessions.begin() as session:
+        with self._context.sessions.begin() as session:
             restart_waits(session)
             due = due_resolvers(session)
-        return self._gate.open_for(due)
+        return self._context.gate.open_for(due)
 
     async def drain(self, resolver: str, *, seconds: float | None = None) -> int:
         """Work on one resolver until nothing of it is due, or until `seconds` have passed."""
-        run = ResolverRun(self._parts, resolver, self._stop, seconds=seconds)
+        run = ResolverRun(self._context, resolver, self._stop, seconds=seconds)
         await isolated(run.run())
         if run.error is not None:
             raise run.error

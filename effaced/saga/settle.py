@@ -1,4 +1,4 @@
-"""Writing down what calls came to: everything about a flush in one transaction.
+"""Settling the results of calls: everything about a flush in one transaction.
 
 Statuses, events, attempts, dead letters and completions commit together or not at all. A decision counts
 only while its entry is in flight under the token it was claimed with; a runner that comes late changes
@@ -53,8 +53,8 @@ _ROLES = {each: CallRole(each.value) for each in OutboxOperation}
 
 
 def settle(session: Session, decisions: Sequence[Decision], on_complete: OnComplete) -> list[Decision]:
-    """Apply the decisions that still count, and return those."""
-    live = _still_ours(session, decisions)
+    """Apply the decisions whose claims still hold, and return those."""
+    live = _lock_current(session, decisions)
     if not live:
         return []
     now = dbtime.now(session)
@@ -68,7 +68,7 @@ def settle(session: Session, decisions: Sequence[Decision], on_complete: OnCompl
     done = Counter(_operation(each) for each in succeeded)
     unverified = Counter(_operation(each) for each in succeeded if each.update.verification in UNCONFIRMED)
     subjects = {each.entry.request_id: each.entry.subject for each in succeeded}
-    finish(session, count_down(session, done, unverified), subjects, on_complete)
+    record_progress(session, count_down(session, done, unverified), subjects, on_complete)
     _write_dead_letters(session, live)
     for resolver in sorted({each.entry.resolver for each in live if each.pauses}):
         pause(session, resolver, actor=SYSTEM, code=CREDENTIALS_REFUSED)
@@ -79,28 +79,30 @@ def _operation(decision: Decision) -> Completed:
     return decision.entry.request_id, decision.entry.operation
 
 
-def complete(
+def complete_without_calls(
     session: Session,
     completed: Sequence[Completed],
     subjects: dict[UUID, SubjectKey],
     on_complete: OnComplete,
 ) -> None:
-    """These operations had nothing to call: they are at their end."""
-    finish(session, Progress(dict.fromkeys(completed, 0), tuple(completed)), subjects, on_complete)
+    """Record the end of operations that had nothing to call."""
+    record_progress(session, Progress(dict.fromkeys(completed, 0), tuple(completed)), subjects, on_complete)
 
 
-def finish(
+def record_progress(
     session: Session,
     progress: Progress,
     subjects: dict[UUID, SubjectKey],
     on_complete: OnComplete,
 ) -> None:
-    """Write to the trail which operations have succeeded, and have those closed with nothing left to verify.
+    """Record in the trail which operations have succeeded, and close those with nothing left to verify.
 
     `on_complete` is called for an operation once: when its last call has succeeded and no read-back of it
     is due, given up or contradicts it.
     """
-    succeeded = [(key, _completed(key[1], unverified)) for key, unverified in progress.succeeded.items()]
+    succeeded = [
+        (key, _completed_event(key[1], unverified)) for key, unverified in progress.succeeded.items()
+    ]
     verified = [
         (key, VerificationCompleted(operation=key[1]))
         for key in progress.closed
@@ -117,11 +119,12 @@ def finish(
 
 
 @lru_cache(maxsize=64)
-def _completed(operation: OutboxOperation, unverified: int) -> Event:
+def _completed_event(operation: OutboxOperation, unverified: int) -> Event:
     return event_for(operation, ErasureCompleted)(operation=operation, unverified=unverified or None)
 
 
-def _still_ours(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
+def _lock_current(session: Session, decisions: Sequence[Decision]) -> list[Decision]:
+    """Lock the entries; the decisions about those that are still in flight under the token of their claim."""
     ids = bind_ids(session, [each.entry.entry_id for each in decisions])
     if waited_for := [each.entry.request_id for each in decisions if each.entry.unblocks]:
         others = waiting(session, waited_for)
@@ -155,15 +158,15 @@ def _record(decision: Decision, event: Any) -> Record:
 
 
 def _write_attempts(session: Session, live: Sequence[Decision]) -> None:
-    looks = [
-        read_back_attempt(each.entry, each.result.read_back)
+    read_backs = [
+        read_back_attempt_row(each.entry, each.result.read_back)
         for each in live
         if each.result.read_back is not None and each.result.read_back.was_made
     ]
-    insert_rows(session, Attempt, [_attempt(each) for each in live] + looks)
+    insert_rows(session, Attempt, [_attempt_row(each) for each in live] + read_backs)
 
 
-def _attempt(decision: Decision) -> dict[str, Any]:
+def _attempt_row(decision: Decision) -> dict[str, Any]:
     result, entry = decision.result, decision.result.entry
     return {
         "entry_id": entry.entry_id,
@@ -178,15 +181,15 @@ def _attempt(decision: Decision) -> dict[str, Any]:
         "latency_ms": result.latency_ms,
         "error": decision.update.last_error,
         "first": entry.idle_since is None,
-        "delay_before_ms": _stood(entry),
+        "delay_before_ms": _idle_ms(entry),
         "retry_after_s": _whole_seconds(result.failure.retry_after if result.failure else None),
         "trial": result.trial,
     }
 
 
-def read_back_attempt(entry: Entry, look: ReadBack) -> dict[str, Any]:
-    """The row of a read-back: a call like any other, under the number of the try it belongs to."""
-    failure = look.failure
+def read_back_attempt_row(entry: Entry, read_back: ReadBack) -> dict[str, Any]:
+    """The row of a read-back: a call like any other, under the number of the attempt it belongs to."""
+    failure = read_back.failure
     return {
         "entry_id": entry.entry_id,
         "request_id": entry.request_id,
@@ -194,10 +197,10 @@ def read_back_attempt(entry: Entry, look: ReadBack) -> dict[str, Any]:
         "resolver": entry.resolver,
         "operation": entry.operation,
         "role": CallRole.VERIFY,
-        "at": look.at,
-        "outcome": look.attempt,
+        "at": read_back.at,
+        "outcome": read_back.attempt,
         "status_code": failure.status_code if failure else None,
-        "latency_ms": look.latency_ms,
+        "latency_ms": read_back.latency_ms,
         "error": failure.error if failure else None,
         "first": False,
         "delay_before_ms": None,
@@ -206,8 +209,8 @@ def read_back_attempt(entry: Entry, look: ReadBack) -> dict[str, Any]:
     }
 
 
-def _stood(entry: Entry) -> int | None:
-    """How long nobody was at the entry: since its last try ended, or since it could be called."""
+def _idle_ms(entry: Entry) -> int | None:
+    """How long the entry waited for this attempt: since the last one ended, or since it could be called."""
     if entry.last_attempt_at is None:
         return None
     return max(0, round((entry.last_attempt_at - (entry.idle_since or entry.aging_since)) / _MILLISECOND))
@@ -223,15 +226,15 @@ def _write_statuses(session: Session, live: Sequence[Decision], now: datetime) -
     for each in live:
         alike[each.update].append(each.entry.entry_id)
     for entry_update, ids in alike.items():
-        written = _written(entry_update, now)
-        statement = _writing(is_postgres(session), tuple(written), _cleared(entry_update))
+        written = _column_values(entry_update, now)
+        statement = _update_statement(is_postgres(session), tuple(written), _cleared_columns(entry_update))
         new = {f"new_{name}": value for name, value in written.items()}
-        new |= _gates(session, entry_update, now)
+        new |= _wait_values(session, entry_update, now)
         run_statement(session, statement, new | bind_ids(session, ids))
 
 
-def _written(entry: EntryUpdate, now: datetime) -> dict[str, Any]:
-    """The columns, but for those that are cleared or say how long to wait."""
+def _column_values(entry: EntryUpdate, now: datetime) -> dict[str, Any]:
+    """The new values, apart from cleared columns and waits."""
     seen = entry.verification in (Verification.CONFIRMED, Verification.STILL_PRESENT)
     return {
         "status": entry.status,
@@ -248,7 +251,7 @@ def _written(entry: EntryUpdate, now: datetime) -> dict[str, Any]:
     }
 
 
-def _cleared(entry: EntryUpdate) -> tuple[str, ...]:
+def _cleared_columns(entry: EntryUpdate) -> tuple[str, ...]:
     """Nothing personal outlives its use: only a read-back still needs the reference of a success."""
     used_up = entry.status is OutboxStatus.SUCCEEDED and entry.verification in (None, Verification.CONFIRMED)
     return (
@@ -257,7 +260,7 @@ def _cleared(entry: EntryUpdate) -> tuple[str, ...]:
     )
 
 
-def _gates(session: Session, entry: EntryUpdate, now: datetime) -> dict[str, Any]:
+def _wait_values(session: Session, entry: EntryUpdate, now: datetime) -> dict[str, Any]:
     """Waits as their lengths, so that the database's clock decides when they end; dates as they are."""
     gate, due = entry.gate, entry.verify_due_at
     if entry.status is OutboxStatus.SCHEDULED:  # parked until a date that somebody else has named
@@ -272,7 +275,7 @@ def _gates(session: Session, entry: EntryUpdate, now: datetime) -> dict[str, Any
 
 
 @cache
-def _writing(postgres: bool, names: tuple[str, ...], cleared: tuple[str, ...]) -> Update:
+def _update_statement(postgres: bool, names: tuple[str, ...], cleared: tuple[str, ...]) -> Update:
     return (
         update(outbox)
         .where(key_in_bound_ids(outbox.c.entry_id, postgres=postgres))

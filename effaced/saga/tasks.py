@@ -67,17 +67,17 @@ class _Finishing(Task[T]):
 
 
 def start(work: Coroutine[Any, Any, T]) -> Task[T]:
-    """Begin this in a task of its own."""
+    """Start the coroutine in a task of its own."""
     return Task(work, loop=asyncio.get_running_loop())
 
 
-def calling_resolver() -> None:
+def enter_resolver_code() -> None:
     """From here on, this task runs the code of a resolver."""
     _calling.set(asyncio.current_task())
 
 
 async def isolated(work: Coroutine[Any, Any, T]) -> T:
-    """Do this for a caller who may be cancelled, but not by the code of a resolver."""
+    """Await this for a caller who may be cancelled, but not by the code of a resolver."""
     task, caller = start(work), asyncio.current_task()
     assert caller is not None
     before = caller.cancelling()
@@ -93,23 +93,23 @@ async def isolated(work: Coroutine[Any, Any, T]) -> T:
 
 
 def leave_behind(task: asyncio.Task[Any]) -> None:
-    """Give up on a task that swallows its cancellation. Not even the end of the loop waits for it."""
+    """Give up a task that swallows its cancellation. Not even the end of the loop waits for it."""
     task.cancel()
     asyncio.tasks._unregister_task(task)
 
 
 def begin_in_thread(act: Callable[[], T]) -> asyncio.Future[T]:
-    """Act in a thread. This is no task, so whoever cancels all tasks does not lose what was done."""
+    """Run this in a thread. It is no task, so cancelling all tasks does not lose its result."""
     return asyncio.get_running_loop().run_in_executor(None, copy_context().run, act)
 
 
 async def in_thread(act: Callable[[], T], *, undo: Callable[[T], None]) -> T:
-    """Act in a thread. If we are cancelled meanwhile, what was done is undone."""
+    """Run this in a thread. If we are cancelled meanwhile, its result is undone."""
     acting = begin_in_thread(act)
     try:
         return await asyncio.shield(acting)
     except asyncio.CancelledError:
-        await finish(_undo(acting, undo))
+        await run_to_end(_undo(acting, undo))
         raise
 
 
@@ -121,8 +121,8 @@ async def _undo(acting: asyncio.Future[T], undo: Callable[[T], None]) -> None:
     await asyncio.to_thread(undo, done)
 
 
-async def finish(work: Coroutine[Any, Any, None]) -> None:
-    """Have this done, however often we are cancelled meanwhile: it takes a bounded time."""
+async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run this to its end, however often we are cancelled meanwhile: it takes a bounded time."""
     task = _Finishing(work, loop=asyncio.get_running_loop())
     cancelled_meanwhile = False
     while not task.done():

@@ -1,4 +1,4 @@
-"""Writing down what calls came to, in a thread beside the calls.
+"""Writing the results of calls, in a thread beside the calls.
 
 A flush that fails is settled entry by entry, so that one that can't be written strands nobody. What could
 still not be written stays in memory with its lease renewed and is tried again; if that does not help, the
@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
-
-from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.core import clock
 from effaced.core.db import dbtime
@@ -22,14 +19,12 @@ from effaced.core.errors import EffacedError, Unavailable
 from effaced.core.log import get_logger
 from effaced.model import OutboxStatus
 from effaced.outbox.entry import Entry
-from effaced.saga.claims import Claims
+from effaced.saga.abandoned_hook import HookCaller
 from effaced.saga.decide import decide
-from effaced.saga.gate import Gate
 from effaced.saga.result import Decision, Result, Rules
-from effaced.saga.rules import RuleBook
-from effaced.saga.settle import OnComplete, settle
+from effaced.saga.run_context import RunContext
+from effaced.saga.settle import settle
 from effaced.saga.tasks import begin_in_thread
-from effaced.saga.tell import Teller
 
 _log = get_logger(__name__)
 # The waits before results that could not be written are tried again, in seconds.
@@ -39,23 +34,12 @@ DATABASE_AWAY = 60.0
 ASK_AGAIN = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """Where results are written down, and who is told: the same for every run of a runner."""
-
-    sessions: sessionmaker[Session]
-    claims: Claims
-    gate: Gate
-    book: RuleBook
-    on_complete: OnComplete
-
-
 class Writer:
     """Writes the results of one run, one flush at a time. `settled` counts what was written."""
 
-    def __init__(self, ledger: Ledger, teller: Teller) -> None:
-        self._ledger = ledger
-        self._teller = teller
+    def __init__(self, context: RunContext, hook_caller: HookCaller) -> None:
+        self._context = context
+        self._hook_caller = hook_caller
         self._flush: asyncio.Future[None] | None = None
         self._returned: list[Result] = []
         self._unwritten: list[Result] = []
@@ -119,11 +103,11 @@ class Writer:
     # --- in a thread, where what is no Exception comes from a sink or a hook: nobody interrupts threads ---
 
     def _write_new(self, results: Sequence[Result]) -> None:
-        """Write a flush down and tell the breakers; of trials first, since they say until when to wait."""
-        gate = self._ledger.gate
+        """Write a flush and report it to the breakers; trials first, since they say until when to wait."""
+        gate = self._context.gate
         trials = [each for each in results if each.trial]
         if trials:
-            gate.tell(trials)
+            gate.report(trials)
             until = {name: gate.retry_at(name) for name in {each.entry.resolver for each in trials}}
             results = [
                 each._replace(retry_at=until[each.entry.resolver]) if each.trial else each for each in results
@@ -131,7 +115,7 @@ class Writer:
         self._unwritten += self._write(results)
         if self._unwritten:
             self._keep()
-        gate.tell([each for each in results if not each.trial])
+        gate.report([each for each in results if not each.trial])
 
     def _write_again(self) -> None:
         self._unwritten = self._write(self._unwritten)
@@ -140,7 +124,7 @@ class Writer:
 
     def _keep(self) -> bool:
         try:
-            self._ledger.claims.keep([each.entry for each in self._unwritten])
+            self._context.claims.keep([each.entry for each in self._unwritten])
         except BaseException as error:
             _log.error("leases_not_renewed", entries=len(self._unwritten), error=type(error).__name__)
             return False
@@ -164,13 +148,13 @@ class Writer:
         plain = [each for each in results if each.is_plain_success]
         others = [each for each in results if not each.is_plain_success]
         try:
-            now = dbtime.now_for(self._ledger.sessions)
+            now = dbtime.now_for(self._context.sessions)
         except BaseException as error:
             self._problem = type(error).__name__
             _log.warning("time_not_read", entries=len(results), error=type(error).__name__)
             return [], list(results)
         # Of one run, and so of one resolver. What people have changed makes no difference to a success.
-        own = self._ledger.book.by_files(results[0].entry.resolver)
+        own = self._context.book.from_files(results[0].entry.resolver)
         decisions = [decide(each, own, now) for each in plain]
         try:
             rules = self._rules([each.entry for each in others])
@@ -181,16 +165,16 @@ class Writer:
         return decisions + [decide(each, rules[each.entry.entry_id], now) for each in others], []
 
     def _rules(self, entries: Sequence[Entry]) -> dict[UUID, Rules]:
-        """What people have changed counts from the next flush on; one of successes need not look."""
+        """Changes at run time count from the next flush on. A flush of successes needs no query."""
         if not entries:
             return {}
         # Committed: a rollback has psycopg forget the connection's prepared statements.
-        with self._ledger.sessions.begin() as session:
-            return self._ledger.book.in_force(session, entries)
+        with self._context.sessions.begin() as session:
+            return self._context.book.in_force(session, entries)
 
     def _settle(self, decisions: Sequence[Decision]) -> list[Decision]:
-        with self._ledger.sessions.begin() as session:
-            return settle(session, decisions, self._ledger.on_complete)
+        with self._context.sessions.begin() as session:
+            return settle(session, decisions, self._context.on_complete)
 
     def _settle_alone(self, decision: Decision) -> bool:
         try:
@@ -207,4 +191,4 @@ class Writer:
             _log.info("late_settles_refused", entries=of - len(written))
         for each in written:
             if each.status is OutboxStatus.ABANDONED:
-                self._teller.tell(each)
+                self._hook_caller.report(each)

@@ -37,8 +37,8 @@ from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.requests.complete import complete_operations
-from effaced.saga.readback import count_as_verified
-from effaced.saga.settle import finish
+from effaced.saga.settle import record_progress
+from effaced.saga.settle_read_back import count_as_verified
 
 ATTESTABLE = (OutboxStatus.ABANDONED, OutboxStatus.SCHEDULED)
 
@@ -101,7 +101,7 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
     if entry.unblocks:
         unblock(session, [entry])
     progress = count_down(session, Counter([(entry.request_id, entry.operation)]))
-    finish(session, progress, {entry.request_id: entry.subject}, complete_operations)
+    record_progress(session, progress, {entry.request_id: entry.subject}, complete_operations)
     domains = (DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
     record_recoveries(session, domains, [entry_id], resolution=ATTESTED, by=actor)
     return entry

@@ -30,7 +30,7 @@ from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.requeue import requeue
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.tables import Request
-from effaced.saga.readback import ask_for_read_back
+from effaced.saga.settle_read_back import request_read_back
 
 MOST = 500
 REQUEUED = "requeued"
@@ -180,7 +180,7 @@ def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, 
     if entry is None:
         raise NotFound("There is no such external call.")
     note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
-    resolver = ask_for_read_back(session, entry_id)
+    resolver = request_read_back(session, entry_id)
     if resolver is None:
         raise Conflict("Nothing can be read back here: the reference to the person is gone.")
     letters = session.scalars(
@@ -230,7 +230,7 @@ def _external_calls(session: Session, letters: Sequence[_Replayed], actor: str, 
 
 def _read_backs(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
     for each in _of(letters, DeadLetterDomain.VERIFICATION):
-        resolver = ask_for_read_back(session, each.letter.entry_id, at=each.at)
+        resolver = request_read_back(session, each.letter.entry_id, at=each.at)
         if resolver is None:
             continue
         ring_after_commit(session, {resolver})

@@ -220,8 +220,8 @@ class TestCrash:
         crm, mail = house.vendor("crm", Vendor()), house.vendor("mail", Vendor())
         house.request(("crm", "1"))
         runner = house.runner()
-        claim = runner._claims.claim
-        monkeypatch.setattr(runner._claims, "claim", sleepy)
+        claim = runner._context.claims.claim
+        monkeypatch.setattr(runner._context.claims, "claim", sleepy)
         asyncio.run(runner.drain("crm"))
         assert (crm.calls, house.entry().status, house.entry().attempts) == ([], OutboxStatus.PENDING, 0)
         house.request(("mail", "1"))
@@ -280,8 +280,8 @@ def test_trouble_with_one_resolver_lets_the_calls_of_another_land(
     house.vendor("mail", Slow())
     house.request(("crm", "1"), ("mail", "1"))
     runner = house.runner()
-    claim = runner._claims.claim
-    monkeypatch.setattr(runner._claims, "claim", fails)
+    claim = runner._context.claims.claim
+    monkeypatch.setattr(runner._context.claims, "claim", fails)
     with pytest.raises(ConnectionError):
         asyncio.run(runner.run_once())
     assert called.is_set()
@@ -394,8 +394,8 @@ class TestFlush:
         vendor = house.vendor("crm", Slow(), concurrency=4)
         house.request(("crm", "1"), ("crm", "2"))
         runner = house.runner()
-        claim = runner._claims.claim
-        monkeypatch.setattr(runner._claims, "claim", fails)
+        claim = runner._context.claims.claim
+        monkeypatch.setattr(runner._context.claims, "claim", fails)
         with pytest.raises(ConnectionError):
             asyncio.run(runner.drain("crm"))
         assert {entry.status for entry in house.entries()} == {OutboxStatus.SUCCEEDED}

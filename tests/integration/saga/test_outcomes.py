@@ -34,9 +34,9 @@ from effaced.resolvers.protocols import (
 )
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.tables import Attempt
-from effaced.saga.readback import ask_for_read_back, settle_read_back
+from effaced.saga.abandoned_hook import AbandonedSignal
 from effaced.saga.result import ReadBack
-from effaced.saga.tell import AbandonedSignal
+from effaced.saga.settle_read_back import request_read_back, settle_read_back
 
 SECRET = "anna.meier@people.example"
 
@@ -332,7 +332,7 @@ class TestReadBack:
         house.drain()
         assert [letter.error_code for letter in house.letters()] == ["still_present"]
         with house.db.begin() as session:
-            assert ask_for_read_back(session, house.entry().entry_id) == "crm"
+            assert request_read_back(session, house.entry().entry_id) == "crm"
         house.drain()
         assert house.entry().verification is Verification.CONFIRMED
         assert [letter.status for letter in house.letters()] == [DeadLetterStatus.RESOLVED]

@@ -31,9 +31,9 @@ from effaced.model import Correction, OutboxOperation, OutboxStatus, RequestStat
 from effaced.outbox.requeue import requeue
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import Answer, Erased
+from effaced.saga.abandoned_hook import AbandonedSignal
 from effaced.saga.facade import Outbox, OutboxEntry
 from effaced.saga.runner import SagaRunner
-from effaced.saga.tell import AbandonedSignal
 
 LEASE = timedelta(minutes=5)
 STEP = timedelta(seconds=30)
@@ -499,8 +499,8 @@ def test_one_connection_is_enough(house: House) -> None:
         "saga.facade.StatusCountsSource",
         "saga.facade.SqlStatusCountsSource",
         "saga.runner.SagaRunner",
-        "saga.tell.AbandonedHook",
-        "saga.tell.AbandonedSignal",
+        "saga.abandoned_hook.AbandonedHook",
+        "saga.abandoned_hook.AbandonedSignal",
     ],
 )
 def test_is_there_by_its_name(name: str) -> None:

@@ -20,8 +20,8 @@ from effaced.outbox.tables import Operation
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AlreadyAbsent, Scheduled
-from effaced.saga.readback import settle_read_back
 from effaced.saga.result import ReadBack
+from effaced.saga.settle_read_back import settle_read_back
 from effaced.triage.attest import attest
 from effaced.triage.retry import redrive, reverify
 

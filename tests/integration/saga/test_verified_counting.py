@@ -24,9 +24,9 @@ from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import Erased
 from effaced.saga.decide import decide
-from effaced.saga.readback import ask_for_read_back, settle_read_back
 from effaced.saga.result import ReadBack, Result, Rules
 from effaced.saga.settle import settle
+from effaced.saga.settle_read_back import request_read_back, settle_read_back
 from effaced.triage.attest import attest
 
 LEASE = timedelta(minutes=5)
@@ -58,7 +58,7 @@ def act(house: House, what: str, seen: Verification | None, which: OutboxRow) ->
                 look = ReadBack(clock.now(), seen)
                 settle_read_back(session, read_back, look, again_at=again_at, on_complete=complete_operations)
         elif what == "look again":
-            ask_for_read_back(session, which.entry_id)
+            request_read_back(session, which.entry_id)
         else:
             attest(session, KEYRING, which.entry_id, actor="officer:7", reason="seen for myself")
 

@@ -1,4 +1,4 @@
-"""Telling the host of abandoned entries: after the commit, and beside the work, never in its way."""
+"""Telling the embedding application about abandoned entries: after the commit, and without delaying calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AbandonedSignal:
-    """What an alerting host is told of an abandoned entry: nothing personal."""
+    """What the application learns about an abandoned entry: nothing personal."""
 
     entry_id: UUID
     resolver: str
@@ -39,15 +39,15 @@ class AbandonedHook(Protocol):
     def on_abandoned(self, signal: AbandonedSignal) -> None: ...
 
 
-class Teller:
+class HookCaller:
     """Calls the hook in a thread of its own, one signal after the other. A slow hook delays nobody."""
 
     def __init__(self, hook: AbandonedHook | None) -> None:
         self._hook = hook
         self._thread: ThreadPoolExecutor | None = None
 
-    def tell(self, decision: Decision) -> None:
-        """Log it, and have the hook called soon."""
+    def report(self, decision: Decision) -> None:
+        """Log the abandonment, and have the hook called soon."""
         entry = decision.entry
         _log.error(
             "entry_abandoned", entry_id=str(entry.entry_id), resolver=entry.resolver, code=decision.code
@@ -66,7 +66,7 @@ class Teller:
         self._thread.submit(self._call, self._hook, signal)
 
     async def finish(self) -> None:
-        """Wait until everything has been told."""
+        """Wait until the hook has been called for everything."""
         if self._thread is not None:
             await asyncio.to_thread(self._thread.shutdown)
 

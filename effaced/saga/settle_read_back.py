@@ -1,4 +1,4 @@
-"""Read-backs that could not be made with the erasure: claimed and settled on their own.
+"""Settling read-backs that could not be made with the erasure.
 
 They never touch the entry's status. The success stands; what is added is whether it was the truth, and the
 request is closed only by that.
@@ -26,7 +26,7 @@ from effaced.outbox.read import UNCONFIRMED
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.tables import Attempt
 from effaced.saga.result import ReadBack
-from effaced.saga.settle import OnComplete, finish, read_back_attempt
+from effaced.saga.settle import OnComplete, read_back_attempt_row, record_progress
 
 # Error and code of the dead letter that a read-back leaves.
 _FAILURES = {
@@ -38,7 +38,7 @@ _FAILURES = {
 def settle_read_back(
     session: Session,
     entry: Entry,
-    look: ReadBack,
+    read_back: ReadBack,
     *,
     again_at: datetime | None,
     on_complete: OnComplete,
@@ -49,13 +49,13 @@ def settle_read_back(
     to look again or attest, and until then the request stays open. A confirmation that leaves nothing to
     verify closes the request.
     """
-    seen = look.seen
+    seen = read_back.seen
     if seen is Verification.DUE and again_at is None:
         seen = Verification.UNVERIFIABLE
     if not _write(session, entry, seen, again_at):
         return False
-    if look.was_made:
-        insert_rows(session, Attempt, [read_back_attempt(entry, look)])
+    if read_back.was_made:
+        insert_rows(session, Attempt, [read_back_attempt_row(entry, read_back)])
     event = _event(entry.resolver, seen)
     if event is not None:
         append_one(
@@ -70,9 +70,9 @@ def settle_read_back(
 
 
 def count_as_verified(session: Session, entry: Entry, on_complete: OnComplete) -> None:
-    """The entry's read-back stands out no longer. Dead letters are locked after this, never before."""
+    """Count the read-back as confirmed or attested. Dead letters are locked after this, never before."""
     progress = count_down(session, Counter(), Counter({(entry.request_id, entry.operation): -1}))
-    finish(session, progress, {entry.request_id: entry.subject}, on_complete)
+    record_progress(session, progress, {entry.request_id: entry.subject}, on_complete)
 
 
 def _write(session: Session, entry: Entry, seen: Verification, again_at: datetime | None) -> bool:
@@ -128,7 +128,7 @@ def _failure(entry: Entry, error: str, code: str) -> Failure:
     )
 
 
-def ask_for_read_back(session: Session, entry_id: object, *, at: datetime | None = None) -> str | None:
+def request_read_back(session: Session, entry_id: object, *, at: datetime | None = None) -> str | None:
     """Have an entry erased and read back once more; its resolver, or None if there is nothing to read.
 
     Only where no read-back has confirmed it: what is verified or attested stays so, and a completed request
