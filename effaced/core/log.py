@@ -77,7 +77,7 @@ def configure(level: str = "info", fmt: str = "json") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for chatty in ("httpx", "httpcore", "alembic.runtime.migration", "rq.worker", "rq.job", "rq.queue"):
+    for chatty in ("httpx", "httpcore", "alembic", "rq.worker", "rq.job", "rq.queue"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 

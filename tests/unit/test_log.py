@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -77,3 +80,10 @@ def test_a_logger_follows_when_logging_is_set_up_again() -> None:
     with capture_logs() as entries:
         logger.error("seen")
     assert [each["event"] for each in entries] == ["seen"]
+
+
+def test_a_command_says_nothing_of_the_libraries_that_it_loads() -> None:
+    """Libraries log at import, too, and a command imports what it needs after logging is set up."""
+    command = "from effaced.core.log import configure; configure(fmt='text'); import effaced.runtime"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""

@@ -87,7 +87,8 @@ def requeue(
             which = chosen(session, settings, given)
             number = count_taken(session, which)
         if not yes:
-            click.confirm(f"{number:,} dead letters will be retried. Continue?", abort=True, err=True)
+            letters = "dead letter" if number == 1 else "dead letters"
+            click.confirm(f"{number:,} {letters} will be retried. Continue?", abort=True, err=True)
         with database.begin() as session:
             redrive_id = start_redrive(
                 session,
