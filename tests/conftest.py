@@ -13,8 +13,7 @@ import secrets
 import shutil
 import signal
 import sqlite3
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +24,8 @@ import psycopg
 import pytest
 import redis
 from argon2 import PasswordHasher
-from flask import Flask
-from jinja2 import FileSystemBytecodeCache
-from sqlalchemy import Engine, make_url
-from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.util import LRUCache
+from sqlalchemy import make_url
 from waiting import PATIENCE
-from werkzeug.routing import Rule
 
 from effaced.accounts import passwords
 from effaced.core import log
@@ -90,46 +84,7 @@ class Servers:
 SERVERS = pytest.StashKey[Servers]()
 
 
-def _compile_templates_once() -> None:
-    """Every test of the console has an application of its own; their templates are the same."""
-    folder = Path(tempfile.gettempdir()) / f"effaced-templates-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    # Its keys hold the templates' source, so a changed one is compiled anew.
-    Flask.jinja_options = {**Flask.jinja_options, "bytecode_cache": FileSystemBytecodeCache(str(folder))}
-
-
-def _compile_routes_once() -> None:
-    """The same for its addresses: compiling them is most of the work of making an application."""
-    compile_builder, compiled = Rule._compile_builder, {}
-
-    def compile_once(rule: Rule, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        # All that the function depends on: it is bound to its rule later.
-        key = (rule.rule, tuple(rule._trace), str(rule.defaults), append_unknown)
-        if key not in compiled:
-            compiled[key] = compile_builder(rule, append_unknown)
-        return compiled[key]
-
-    Rule._compile_builder = compile_once
-
-
-def _compile_statements_once() -> None:
-    """And for statements: most tests have an engine of their own, but all engines of a kind compile alike."""
-    compiled = LRUCache(20_000)
-    Engine._compiled_cache = property(lambda engine: compiled, lambda engine, own: None)
-    DefaultDialect.__eq__ = lambda self, other: type(self) is type(other)
-    DefaultDialect.__hash__ = lambda self: hash(type(self))
-
-
-def _hash_passwords_cheaply() -> None:
-    """The same argon2 with less work: most tests are about what happens, not about what guessing costs."""
-    passwords._hasher = PasswordHasher(time_cost=2, memory_cost=64, parallelism=1)
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    _compile_templates_once()
-    _compile_routes_once()
-    _compile_statements_once()
-    _hash_passwords_cheaply()
     # As the commands do it: unconfigured, structlog would render every logged exception with its values.
     log.configure("error", "json")
     known = getattr(config, "workerinput", {}).get("effaced_servers", {})
@@ -311,6 +266,19 @@ def own_valkey() -> Iterator[Valkey]:
         yield server
     finally:
         server.close()
+
+
+# --- passwords ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The same argon2 with less work, for tests about what happens and not about what guessing costs."""
+    passwords._nobodys_hash.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=2, memory_cost=64, parallelism=1))
+        yield
+    passwords._nobodys_hash.cache_clear()
 
 
 # --- the browser -------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from quick_app import make_app
 from waiting import PATIENCE
 from werkzeug.serving import make_server
 
-from effaced.app import create_app
 from effaced.core import clock
 from tests.browser.seed import PASSWORD, House, fill, open_house
 
@@ -33,7 +33,7 @@ class Site:
 
 @contextmanager
 def listening(house: House) -> Iterator[Site]:
-    server = make_server("127.0.0.1", 0, create_app(house.runtime), threaded=True)
+    server = make_server("127.0.0.1", 0, make_app(house.runtime), threaded=True)
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -13,12 +13,12 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+from officers import new_officer
 from planned import planned
 from pydantic import SecretStr
 from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, insert
 
 from effaced.accounts.api_keys import create_api_key
-from effaced.accounts.passwords import hash_password
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.audit.notes import write_note
 from effaced.core import clock
@@ -26,7 +26,7 @@ from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
 from effaced.core.errors import ResolverError
-from effaced.model import Correction, CorrectionValue, RequestKind, Role, SubjectRef, new_id
+from effaced.model import Correction, CorrectionValue, RequestKind, Role, SubjectRef
 from effaced.outbox.read import EntryLine, entries_of
 from effaced.requests.approve import approve_and_execute
 from effaced.requests.intake import IntakeRequest, receive
@@ -247,28 +247,14 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
     _move_in(runtime.db, people)
     with runtime.db.begin() as session:
         runtime._plan = planned(session, settings.datamap)
-        ada = _officer("ada", "Ada Okafor", Role.OFFICER)
-        ben = _officer("ben", "Ben Lindqvist", Role.ADMIN)
-        cleo = _officer("cleo", "Cleo Marín", Role.AUDITOR)
+        ada = new_officer("ada@example.com", name="Ada Okafor", password=PASSWORD)
+        ben = new_officer("ben@example.com", name="Ben Lindqvist", role=Role.ADMIN, password=PASSWORD)
+        cleo = new_officer("cleo@example.com", name="Cleo Marín", role=Role.AUDITOR, password=PASSWORD)
         session.add_all([ada, ben, cleo])
         shop, _ = create_api_key(session, name="web shop", approvals_needed=1, actor="cli")
         two, _ = create_api_key(session, name="customer service", approvals_needed=1, actor="cli")
         two.approvals_needed = 2
     return House(runtime, ada, ben, cleo, shop, two, script)
-
-
-def _officer(name: str, full_name: str, role: Role) -> Officer:
-    # As `create_officer` would make them, but with no event: the trail is the plot's.
-    return Officer(
-        id=new_id(),
-        email=f"{name}@example.com",
-        name=full_name,
-        role=role,
-        password_hash=hash_password(PASSWORD),
-        created_at=clock.now(),
-        session_epoch=0,
-        active=True,
-    )
 
 
 def _move_in(database: Database, people: int) -> None:

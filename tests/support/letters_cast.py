@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from officers import add_officer
 from saga_cast import KEYRING, House, Vendor
 from sqlalchemy import delete, func, select
 
-from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import Officer
 from effaced.audit.tables import AuditEvent
 from effaced.core.db import Base, Database
@@ -136,11 +136,4 @@ class Post(House):
 
     def officer(self, name: str = "olga", role: Role = Role.OFFICER) -> Officer:
         with self.db.begin() as session:
-            return create_officer(
-                session,
-                email=f"{name}@office.example",
-                name=name,
-                role=role,
-                password="a-long-enough-password",
-                actor="cli",
-            )
+            return add_officer(session, name, role)

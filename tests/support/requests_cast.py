@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import UUID
 
+from officers import add_officer
 from planned import planned
 from sqlalchemy import select, text
 
-from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.audit.tables import AuditEvent
 from effaced.core.crypto import Keyring, new_key
@@ -33,7 +33,6 @@ tables:
     columns: {id: delete, email: delete, crm: delete}
 rectify: {email: people.email}
 """
-PASSWORD = "a-long-enough-password"
 REFUSE = "RAISE EXCEPTION 'kept' USING ERRCODE = 'restrict_violation'"
 EXECUTE_KEEP = "FOR EACH ROW EXECUTE FUNCTION keep()"
 
@@ -54,14 +53,7 @@ class Office:
             for row in ("1, 'Anna@People.example', 'c-1'", "2, 'bert@people.example', NULL"):
                 session.execute(text(f"INSERT INTO people VALUES ({row})"))
             self.olga, self.otto, self.ada = (
-                create_officer(
-                    session,
-                    email=f"{name}@office.example",
-                    name=name,
-                    role=role,
-                    password=PASSWORD,
-                    actor="cli",
-                )
+                add_officer(session, name, role)
                 for name, role in (("olga", Role.OFFICER), ("otto", Role.OFFICER), ("ada", Role.AUDITOR))
             )
         path = folder / "datamap.yaml"

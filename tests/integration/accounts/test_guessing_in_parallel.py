@@ -20,6 +20,8 @@ from effaced.core.crypto import Keyring, new_key
 from effaced.core.db import Database
 from effaced.model import Role
 
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
+
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"
 KEYRING = Keyring.parse(new_key())
 Guess = Callable[[str], SignInResult]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from quick_app import make_app
 from sqlalchemy import (
     Boolean,
     Column,
@@ -29,7 +30,6 @@ from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.tables import ApiKey
-from effaced.app import create_app
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Base, Database
@@ -199,7 +199,7 @@ def make_api(make_runtime: Callable[..., Runtime]) -> Callable[..., Api]:
             key, token = create_api_key(session, name="shop", approvals_needed=approvals_needed, actor="cli")
         database.dispose()
         runtime = make_runtime(url, **settings)
-        return Api(create_app(runtime), runtime, key, token)
+        return Api(make_app(runtime), runtime, key, token)
 
     return make
 

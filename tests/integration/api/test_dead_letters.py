@@ -8,12 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from officers import add_officer
 from saga_cast import NOON
 from sqlalchemy import insert, select, update
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
-from effaced.accounts.officers import create_officer
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.deadletters.record import record_failures
@@ -25,7 +25,6 @@ from effaced.model import (
     OutboxOperation,
     OutboxStatus,
     RequestStatus,
-    Role,
     SubjectKey,
     new_id,
 )
@@ -315,14 +314,7 @@ class TestOne:
     def test_is_assigned_and_given_back(self, desk: Desk) -> None:
         letter_id = desk.letter()
         with desk.api.runtime.db.begin() as session:
-            olga = create_officer(
-                session,
-                email="olga@office.example",
-                name="Olga",
-                role=Role.OFFICER,
-                password="a-long-enough-password",
-                actor="cli",
-            )
+            olga = add_officer(session, "olga")
         path = f"{LETTERS}/{letter_id}/assignee"
         assert answer(desk.send(path, {"officer": str(olga.id)}, "PUT"))["assigned_to"] == str(olga.id)
         assert answer(desk.send(path, {"officer": None}, "PUT"))["assigned_to"] is None

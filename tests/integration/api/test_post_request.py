@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from quick_app import make_app
 from sqlalchemy import select
 
 from effaced.accounts.tables import ApiKey
@@ -280,12 +281,11 @@ def test_a_refused_call_leaves_its_key_free(api: Api) -> None:
 def test_a_call_is_recognised_after_the_keys_were_rotated(
     make_api: Callable[..., Api], make_runtime: Callable[..., Any], migrated_sqlite_url: str
 ) -> None:
-    from effaced.app import create_app
 
     old = new_key("k1")
     api = make_api(migrated_sqlite_url, keys=old)
     first = api.post(api.erasure("4"), idempotency_key="a-1")
-    rotated = create_app(make_runtime(migrated_sqlite_url, keys=f"{new_key('k2')},{old}"))
+    rotated = make_app(make_runtime(migrated_sqlite_url, keys=f"{new_key('k2')},{old}"))
     headers = {**api.headers(), "Idempotency-Key": "a-1"}
     again = rotated.test_client().post("/api/v1/requests", json=api.erasure("4"), headers=headers)
     assert (again.status_code, again.text) == (201, first.text)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from attempts_cast import Try, write
+from quick_app import make_app
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
@@ -253,9 +254,8 @@ class TestFigures:
 def test_a_change_over_http_is_seen_by_another_process_of_the_web(
     api: Api, make_runtime: Callable[..., Any], migrated_url: str
 ) -> None:
-    from effaced.app import create_app
 
     put(api, CRM, max_attempts=12)
-    other = create_app(make_runtime(migrated_url))
+    other = make_app(make_runtime(migrated_url))
     found = other.test_client().get(CRM, headers=api.headers()).get_json()
     assert found["policy"]["max_attempts"] == 12

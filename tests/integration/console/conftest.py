@@ -13,12 +13,12 @@ from uuid import UUID
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from quick_app import make_app
 from sqlalchemy import func, insert, select
 from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
 from effaced.accounts.tables import Officer
-from effaced.app import create_app
 from effaced.audit.tables import AuditEvent
 from effaced.console.guard import SIGNED_IN_AT
 from effaced.core import clock
@@ -50,7 +50,7 @@ def house(migrated_url: str, tmp_path: Path, clock_at_noon: clock.ManualClock) -
 
 @pytest.fixture
 def app(house: House) -> Flask:
-    return create_app(house.runtime)
+    return make_app(house.runtime)
 
 
 @dataclass

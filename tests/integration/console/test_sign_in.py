@@ -14,6 +14,8 @@ from effaced.core import clock
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, path_of
 
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
+
 Anybody = Callable[[], Visitor]
 
 

@@ -18,6 +18,8 @@ from effaced.core.db import Database
 from effaced.core.errors import Conflict, Refused
 from effaced.model import Role, new_id
 
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
+
 PASSWORD = "correct horse battery"
 
 

@@ -26,6 +26,8 @@ from effaced.core.crypto import Keyring, new_key
 from effaced.core.db import Database
 from effaced.model import Role
 
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
+
 EMAIL, PASSWORD = "ada@example.org", "correct horse battery"
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 KEYRING = Keyring.parse(new_key())
