@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced import migrate
 from effaced.accounts.refusals import close_refusals
-from effaced.accounts.throttle import forget_old_counters
+from effaced.accounts.throttle import delete_old_counters
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.breakers import operations as breaker_operations
 from effaced.breakers import transitions as moves
@@ -51,15 +51,15 @@ from effaced.notify.config import Targets, load_targets
 from effaced.notify.deliver import Deliverer
 from effaced.notify.notices import BreakerClosed, BreakerOpened, Notice
 from effaced.notify.settle import Rules, Undeliverable
-from effaced.notify.tidy import forget_old_messages
+from effaced.notify.tidy import delete_old_messages
 from effaced.notify.write import announce
 from effaced.outbox.absences import report_absence_spikes
 from effaced.outbox.due import due_resolvers
-from effaced.outbox.flow import standing
+from effaced.outbox.flow import flow_state
 from effaced.outbox.waits import restart_waits
 from effaced.requests.complete import complete_operations
 from effaced.requests.execute import Executor
-from effaced.requests.housekeeping import forget_old_answers, forget_policies_of_closed
+from effaced.requests.housekeeping import delete_old_answers, delete_policies_of_closed_requests
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.registry import ResolverRegistry
@@ -170,7 +170,7 @@ class Runtime:
         return BreakerRegistry(
             self.breaker_store,
             self.breaker_policies,
-            on_transition=self._announce_move,
+            on_transition=self._announce_transition,
             overrides=self._breaker_overrides,
             limits=self._call_limits,
         )
@@ -191,11 +191,11 @@ class Runtime:
     def rate_in_force(self, session: Session, breaker: str) -> float | None:
         """The rate limit of a resolver, or of `defaults`, in calls per second; a host has none."""
         if breaker == DEFAULTS:
-            return standing(session, "").common_rate
+            return flow_state(session, "").common_rate
         scope, name = split_name(breaker)
         if scope != RESOLVER:
             return None
-        return standing(session, name).rate(limits_of(self.registry, name).rate_per_second)
+        return flow_state(session, name).rate(limits_of(self.registry, name).rate_per_second)
 
     def policy_in_force(self, session: Session, breaker: str) -> PolicyInForce:
         """A breaker's policy and rate, or those of `defaults`, as they are this moment."""
@@ -213,7 +213,7 @@ class Runtime:
     def tuner(self, session: Session) -> BreakerAutoTuner:
         return BreakerAutoTuner(session, self.breaker_policies_in_force(session))
 
-    def _announce_move(self, made: Transition) -> None:
+    def _announce_transition(self, made: Transition) -> None:
         if (notice := _notice(made)) is None:
             return
         with self.db.begin() as session:
@@ -269,15 +269,15 @@ class Runtime:
     def tidy(self) -> None:
         """Forget what has served its time. The scheduler does this, and every `effaced drain`."""
         with self.db.begin() as session:
-            forget_old_answers(session)
-            forget_old_messages(session)
-            forget_policies_of_closed(session)
+            delete_old_answers(session)
+            delete_old_messages(session)
+            delete_policies_of_closed_requests(session)
             moves.delete_old(session, KEPT)
             outage_log.delete_old(session, KEPT)
             with suppress(StoreUnavailable):
                 breaker_operations.prune_cooldowns(self.breaker_store.within(session))
         with self.db.begin() as session:
-            forget_old_counters(session)
+            delete_old_counters(session)
             close_refusals(session)
         for _ in range(_MOST_BATCHES):
             with self.db.begin() as session:
@@ -303,7 +303,7 @@ class Runtime:
         if rows := self.ender.end_due(on_schedule=on_schedule, until=until):
             _log.info("retentions_ended", rows=rows)
 
-    def ring_for_absences(self) -> list[str]:
+    def report_absence_spikes(self) -> list[str]:
         """Tell somebody of systems that all of a sudden know nobody; their names."""
         with self.db.begin() as session:
             return report_absence_spikes(session)
@@ -313,11 +313,11 @@ class Runtime:
         return SQLFailedOperationRepository(
             self.db,
             self.keyring,
-            sla_thresholds=self.letter_sla,
+            sla_thresholds=self.dead_letter_sla,
         )
 
     @cached_property
-    def letter_sla(self) -> Mapping[str, timedelta]:
+    def dead_letter_sla(self) -> Mapping[str, timedelta]:
         """How long dead letters may wait, by domain."""
         return sla_from_hours(self.settings.dead_letter_hours)
 

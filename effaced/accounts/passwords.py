@@ -41,7 +41,7 @@ def verify_password(password_hash: str | None, password: str) -> bool:
         password_hash, password = None, ""
     with _slots:
         # Made when the first password of any account is checked, so that it does not tell them apart.
-        stand_in = _nobodys_hash()
+        stand_in = _dummy_hash()
         try:
             _hasher.verify(password_hash or stand_in, _prepared(password))
         except (VerificationError, InvalidHashError):
@@ -55,7 +55,7 @@ def needs_rehash(password_hash: str) -> bool:
 
 
 @cache
-def _nobodys_hash() -> str:
+def _dummy_hash() -> str:
     return _hasher.hash("no officer has this password")
 
 

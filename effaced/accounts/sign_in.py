@@ -86,7 +86,7 @@ def sign_in(database: Database, keyring: Keyring, attempt: Attempt) -> SignInRes
         wait = time_to_wait(session, limits)
     if wait is not None:
         return _throttled(wait)
-    with _a_place():
+    with _password_check_slot():
         with database.begin() as session:
             wait = reserve_try(session, limits)
         if wait is not None:
@@ -94,17 +94,17 @@ def sign_in(database: Database, keyring: Keyring, attempt: Attempt) -> SignInRes
         check = _check(officer, attempt.password)
     with database.begin() as session:
         officer = find_officer(session, attempt.email, lock=True)
-        why = _objection(officer, check)
+        why = _refusal_reason(officer, check)
         if officer is None or why is not None:
             record_refusal(session, officer.id if officer else None, why or "unknown_officer")
             return SignInResult(None, REFUSED)
         refund_try(session, limits)
-        _let_in(session, officer, check)
+        _record_sign_in(session, officer, check)
         return SignInResult(officer, "")
 
 
 @contextmanager
-def _a_place() -> Iterator[None]:
+def _password_check_slot() -> Iterator[None]:
     if not _room.acquire(blocking=False):
         raise SignInBusy("Many people are signing in at this moment. Try again in a few seconds.")
     try:
@@ -120,7 +120,7 @@ def _check(officer: Officer | None, password: str) -> _Check:
     return _Check(right, against, hash_password(password) if weak else None)
 
 
-def _objection(officer: Officer | None, check: _Check) -> str | None:
+def _refusal_reason(officer: Officer | None, check: _Check) -> str | None:
     """Why not, as a word for the trail."""
     if officer is None:
         return "unknown_officer"
@@ -131,7 +131,7 @@ def _objection(officer: Officer | None, check: _Check) -> str | None:
     return None
 
 
-def _let_in(session: Session, officer: Officer, check: _Check) -> None:
+def _record_sign_in(session: Session, officer: Officer, check: _Check) -> None:
     officer.last_sign_in_at = clock.now()
     officer.password_hash = check.rehashed or officer.password_hash
     append_one(session, SignedIn(officer_id=officer.id), actor=f"officer:{officer.id}")

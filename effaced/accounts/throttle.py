@@ -103,13 +103,13 @@ def refund_try(session: Session, limits: Sequence[Limit]) -> None:
         )
 
 
-def forget_tries(session: Session, keyring: Keyring, email: str) -> None:
+def reset_counters(session: Session, keyring: Keyring, email: str) -> None:
     """Let the account be tried again at once, from everywhere: its officer got a new password."""
     mine = SignInCounter.account == _account_key(keyring, email)
     session.execute(update(SignInCounter).where(mine).values(count=0))
 
 
-def forget_old_counters(session: Session) -> None:
+def delete_old_counters(session: Session) -> None:
     """Erase the counters of windows that are over."""
     session.execute(delete(SignInCounter).where(SignInCounter.began_at <= clock.now() - WINDOW))
 

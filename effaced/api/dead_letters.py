@@ -47,7 +47,7 @@ def index() -> Response:
     """A page of letters, oldest first; without `status` those that wait for a person."""
     runtime = current_runtime()
     require_key(runtime.db, Scope.OPERATE_READ)
-    which, limit = letter_filter(request.args, runtime.letter_sla, paging=True), limit_of(request.args)
+    which, limit = letter_filter(request.args, runtime.dead_letter_sla, paging=True), limit_of(request.args)
     with runtime.db.read() as session:
         page = list_dead_letters(session, which, after=request.args.get("after") or None, limit=limit)
     return jsonify({"dead_letters": [each.plain() for each in page.items], "next": page.next})
@@ -58,7 +58,7 @@ def stats() -> Response:
     """Totals, what is late, facets and groups."""
     runtime = current_runtime()
     require_key(runtime.db, Scope.OPERATE_READ)
-    which = letter_filter(request.args, runtime.letter_sla)
+    which = letter_filter(request.args, runtime.dead_letter_sla)
     with runtime.db.read() as session:
         return jsonify(dead_letter_stats(session, which))
 
@@ -78,7 +78,7 @@ def requeue(name: str) -> Response:
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     letter_id, body = path_id(name, "dead letter"), read_body(request, RequeueBody)
     with runtime.db.begin() as session:
-        get_dead_letter(session, letter_id, runtime.letter_sla)
+        get_dead_letter(session, letter_id, runtime.dead_letter_sla)
         actor = f"api_key:{key.id}"
         (result,) = redrive(
             session, runtime.keyring, [letter_id], actor=actor, reason=body.reason, force=body.force
@@ -225,6 +225,6 @@ def mark_summary(name: str) -> Response:
 def _letter(letter_id: UUID) -> Response:
     runtime = current_runtime()
     with runtime.db.read() as session:
-        shape: dict[str, Any] = get_dead_letter(session, letter_id, runtime.letter_sla).plain()
+        shape: dict[str, Any] = get_dead_letter(session, letter_id, runtime.dead_letter_sla).plain()
         shape["notes"] = [each.plain() for each in notes_of(session, runtime.keyring, letter_id)]
     return jsonify(shape)

@@ -31,7 +31,7 @@ def create() -> tuple[Response, int, dict[str, str]]:
     runtime = current_runtime()
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     body = read_body(request, RedriveBody)
-    which = _filter(body, runtime.letter_sla)
+    which = _filter(body, runtime.dead_letter_sla)
     with runtime.db.begin() as session:
         redrive_id = start_redrive(
             session,

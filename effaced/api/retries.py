@@ -21,7 +21,15 @@ from effaced.model import PolicyKind, PolicyScope
 from effaced.requests.tables import Request
 from effaced.retries.count import known_resolvers
 from effaced.retries.metrics import DEFAULT_HOURS, read_by_resolver, read_timeseries, require_hours, summary
-from effaced.retries.overrides import ALL, Override, Target, get, put, put_as_sender, undo
+from effaced.retries.overrides import (
+    ALL,
+    Override,
+    Target,
+    get_override,
+    set_override,
+    set_override_as_sender,
+    undo_override,
+)
 from effaced.retries.policy import check_changes
 from effaced.runtime import Runtime
 from effaced.saga.rules import RuleBook
@@ -127,7 +135,7 @@ def show_timeseries() -> Response:
     with current_runtime().db.read() as session:
         resolver = _asked_resolver(session)
         points = read_timeseries(session, hours, resolver)
-    told = [{"hour": clock.text(each.hour), **each.figures.told()} for each in points]
+    told = [{"hour": clock.text(each.hour), **each.figures.plain()} for each in points]
     return jsonify({"hours": hours, "resolver": resolver, "points": told})
 
 
@@ -138,7 +146,7 @@ def show_by_resolver() -> Response:
     hours = _hours()
     with current_runtime().db.read() as session:
         found = read_by_resolver(session, hours)
-    told = [{"resolver": name, **each.told()} for name, each in found.items() if name != ALL]
+    told = [{"resolver": name, **each.plain()} for name, each in found.items() if name != ALL]
     return jsonify({"hours": hours, "resolvers": told})
 
 
@@ -148,7 +156,7 @@ def show_by_resolver() -> Response:
 def _show(target: Target) -> Response:
     runtime = current_runtime()
     with runtime.db.read() as session:
-        return jsonify(_told(session, runtime, target, get(session, target)))
+        return jsonify(_told(session, runtime, target, get_override(session, target)))
 
 
 def _change(key: ApiKey, target: Target) -> Response:
@@ -174,13 +182,13 @@ def _clear(key: ApiKey, target: Target) -> Response:
 
 
 def _putting(key: ApiKey) -> Callable[..., Override]:
-    return put if has_scope(key.scopes, Scope.OPERATE_WRITE) else put_as_sender
+    return set_override if has_scope(key.scopes, Scope.OPERATE_WRITE) else set_override_as_sender
 
 
 def _undo(key: ApiKey, target: Target) -> Response:
     runtime = current_runtime()
     with runtime.db.begin() as session:
-        changed = undo(session, target, actor=_actor(key))
+        changed = undo_override(session, target, actor=_actor(key))
         return jsonify(_told(session, runtime, target, changed))
 
 

@@ -12,7 +12,7 @@ from effaced.breakers.policy import DEFAULTS, BreakerPolicies, BreakerPolicy, Ca
 from effaced.core import clock
 from effaced.core.log import get_logger
 from effaced.model import PolicyKind, PolicyScope
-from effaced.retries.overrides import get_all
+from effaced.retries.overrides import list_overrides
 
 _log = get_logger(__name__)
 _REFRESH_S = 5.0
@@ -24,7 +24,7 @@ def read_overrides(session: Session) -> dict[str, dict[str, Any]]:
         DEFAULTS
         if each.target.scope is PolicyScope.GLOBAL
         else f"{each.target.scope}:{each.target.key}": dict(each.body)
-        for each in get_all(session, PolicyKind.BREAKER)
+        for each in list_overrides(session, PolicyKind.BREAKER)
     }
 
 

@@ -18,7 +18,7 @@ from effaced.accounts.officers import (
     set_password,
 )
 from effaced.accounts.tables import Officer
-from effaced.accounts.throttle import forget_tries
+from effaced.accounts.throttle import reset_counters
 from effaced.cli.terminal import terminal
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
@@ -84,7 +84,7 @@ def passwd(settings: Settings, email: str, password_stdin: bool) -> None:
     password = _password(password_stdin)
     with database.begin() as session:
         set_password(session, found, password, actor=_ACTOR)
-        forget_tries(session, settings.keyring, email)
+        reset_counters(session, settings.keyring, email)
     click.echo("The password is changed; open sessions have ended.")
 
 

@@ -26,8 +26,7 @@ from effaced.retries.count import known_resolvers
 from effaced.retries.figures import Figures
 from effaced.retries.metrics import MOST_HOURS, read_by_resolver, read_timeseries, require_hours
 from effaced.retries.metrics import summary as summarise
-from effaced.retries.overrides import ALL, Target, get, put
-from effaced.retries.overrides import undo as undo_change
+from effaced.retries.overrides import ALL, Target, get_override, set_override, undo_override
 from effaced.retries.policy import RETRYABLE, BackoffStrategy, RetryPolicy, check_changes
 from effaced.runtime import Runtime
 from effaced.saga.rules import RuleBook
@@ -94,7 +93,7 @@ def timeseries(settings: Settings, hours: int, resolver: str | None, as_json: bo
         _refuse_unknown(session, settings, resolver)
         points = read_timeseries(session, hours, resolver)
     if as_json:
-        told = [{"hour": each.hour.isoformat(), **each.figures.told()} for each in points]
+        told = [{"hour": each.hour.isoformat(), **each.figures.plain()} for each in points]
         click.echo(json.dumps(told, indent=2))
         return
     table = Table(
@@ -106,7 +105,7 @@ def timeseries(settings: Settings, hours: int, resolver: str | None, as_json: bo
 
 
 def _cells(figures: Figures) -> list[str]:
-    told = figures.told()
+    told = figures.plain()
     counts = [figures.attempts, figures.retries, *(figures.outcomes[name] for name in _SHOWN)]
     times = [told["avg_latency_ms"], told["p95_latency_ms_estimate"]]
     return [f"{n:,}" for n in counts] + ["-" if each is None else f"{each:,.0f}" for each in times]
@@ -127,7 +126,7 @@ def show(settings: Settings, resolver: str | None, as_json: bool) -> None:
     """Show the policy in force, and what in it was changed at run time."""
     with _opened(settings) as database, database.read() as session:
         _refuse_unknown(session, settings, resolver)
-        override = get(session, _target(resolver))
+        override = get_override(session, _target(resolver))
         book = RuleBook(Runtime(settings, database=database).policy, load_resolvers(settings))
         found = book.policy(session, resolver=resolver)
     changed = dict(override.body) if override else {}
@@ -190,7 +189,9 @@ def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fiel
     with _opened(settings) as database, database.begin() as session:
         _refuse_unknown(session, settings, resolver)
         note = write_note(session, settings.keyring, reason, author=_ACTOR) if reason else None
-        put(session, _target(resolver), changes, check=check_changes, actor=_ACTOR, note=note, merge=True)
+        set_override(
+            session, _target(resolver), changes, check=check_changes, actor=_ACTOR, note=note, merge=True
+        )
     click.echo("Changed; it holds for every process from its next results on.")
 
 
@@ -202,7 +203,7 @@ def undo(settings: Settings, resolver: str | None, reason: str | None) -> None:
     """Go back to what was in force before the last change."""
     with _opened(settings) as database, database.begin() as session:
         note = write_note(session, settings.keyring, reason, author=_ACTOR) if reason else None
-        undo_change(session, _target(resolver), actor=_ACTOR, note=note)
+        undo_override(session, _target(resolver), actor=_ACTOR, note=note)
     click.echo("Undone.")
 
 

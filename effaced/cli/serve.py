@@ -104,7 +104,7 @@ def _drained(runtime: Runtime) -> str:
     total = 0
     while settled := asyncio.run(runner.run_once()):
         total += settled
-    runtime.ring_for_absences()
+    runtime.report_absence_spikes()
     delivered = asyncio.run(runtime.deliverer().run())
     runtime.end_retentions()
     runtime.tidy()

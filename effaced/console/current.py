@@ -13,7 +13,7 @@ from flask_login import current_user
 from effaced.core import clock
 from effaced.model import Role
 from effaced.runtime import Runtime
-from effaced.triage.systems import done_by_hand
+from effaced.triage.systems import manual_resolvers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def runtime() -> Runtime:
 
 def by_hand() -> frozenset[str]:
     """The systems where a person does the work and attests it."""
-    return done_by_hand(runtime().registry)
+    return manual_resolvers(runtime().registry)
 
 
 def local_now() -> datetime:

@@ -16,7 +16,7 @@ KEPT = timedelta(days=90)
 _LOT = 1_000
 
 
-def forget_old_messages(session: Session) -> int:
+def delete_old_messages(session: Session) -> int:
     """Remove a lot of messages that everybody got long ago, or that nobody was ever to get; how many.
 
     One that still has to get out, or could not, stays: a person may have it sent again.

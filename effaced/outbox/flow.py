@@ -128,7 +128,7 @@ def pauses(session: Session) -> dict[str, Pause]:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FlowState:
     """Whether a resolver is paused, and its rate limits if people have changed them."""
 
     paused: bool
@@ -140,7 +140,7 @@ class Standing:
         return rate_in_force(self.own_rate, configured, self.common_rate)
 
 
-def standing(session: Session, resolver: str) -> Standing:
+def flow_state(session: Session, resolver: str) -> FlowState:
     """The resolver's pause and rate limits, in one query."""
     paused = False
     rates: dict[str, float | None] = {}
@@ -150,7 +150,7 @@ def standing(session: Session, resolver: str) -> Standing:
             paused = True
         else:
             rates[what] = body.get("rate_per_second")
-    return Standing(paused, rates.get(PolicyScope.RESOLVER), rates.get(PolicyScope.GLOBAL))
+    return FlowState(paused, rates.get(PolicyScope.RESOLVER), rates.get(PolicyScope.GLOBAL))
 
 
 def not_paused(session: Session, resolvers: Iterable[str]) -> set[str]:

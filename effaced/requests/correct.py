@@ -21,7 +21,7 @@ from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
 
 
-def checked_corrections(
+def validate_corrections(
     plan: ErasurePlan, kind: RequestKind, corrections: Sequence[Correction]
 ) -> list[Correction]:
     """The corrections as they are kept. Refuses any with an erasure, none with a rectification, and every

@@ -17,7 +17,7 @@ ANSWERS_KEPT = timedelta(days=30)
 _LOT = 1_000
 
 
-def forget_old_answers(session: Session) -> int:
+def delete_old_answers(session: Session) -> int:
     """Delete stored answers to Idempotency-Keys after 30 days; how many."""
     gone = session.execute(
         delete(IdempotentAnswer)
@@ -27,7 +27,7 @@ def forget_old_answers(session: Session) -> int:
     return len(gone.all())
 
 
-def forget_policies_of_closed(session: Session) -> int:
+def delete_policies_of_closed_requests(session: Session) -> int:
     """Remove what was changed for single requests that have ended; how many overrides."""
     mine = PolicyOverride.scope == PolicyScope.REQUEST
     gone, last = 0, ""

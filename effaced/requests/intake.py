@@ -31,7 +31,7 @@ from effaced.model import (
     new_id,
 )
 from effaced.outbox.entry import seal_corrections
-from effaced.requests.correct import checked_corrections, erased_since
+from effaced.requests.correct import erased_since, validate_corrections
 from effaced.requests.deadline import due_date
 from effaced.requests.duplicates import find_original, has_open_erasure, may_reveal
 from effaced.requests.identifiers import SUBJECT_ID, add_identifiers
@@ -39,7 +39,7 @@ from effaced.requests.lock import lock_person
 from effaced.requests.status import RequestEvent, transition
 from effaced.requests.subject import seal_subject
 from effaced.requests.tables import Request
-from effaced.retries.overrides import Target, put
+from effaced.retries.overrides import Target, set_override
 from effaced.retries.policy import check_changes
 
 _ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # nothing that is misread over the telephone
@@ -105,7 +105,7 @@ def receive(
     check_retry = partial(check_changes, under="retry")
     check_retry(asked.retry)
     plan = plan.for_people(asked.subject_type)
-    corrections = checked_corrections(plan, asked.kind, asked.corrections)
+    corrections = validate_corrections(plan, asked.kind, asked.corrections)
     subject, keys, original = _find_person(session, keyring, plan, asked)
     request_id, now, actor, approvals = new_id(), clock.now(), asked.actor, asked.approvals_needed
     if asked.kind is RequestKind.RECTIFICATION and erased_since(session, plan, keys, now):
@@ -148,7 +148,7 @@ def receive(
         append_one(session, RequestDuplicate(), request_id=request_id, subject=request.subject)
     if asked.retry:
         target = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(request_id), subject=request.subject)
-        put(session, target, asked.retry, check=check_retry, actor=actor)
+        set_override(session, target, asked.retry, check=check_retry, actor=actor)
     return Intake(request, original)
 
 

@@ -32,6 +32,8 @@ class BatchProgress:
 
 def progress_of(request: Request) -> BatchProgress | None:
     """None unless the request's rows are being changed in batches now."""
-    if not request.worked_off or request.status is not RequestStatus.APPROVED:
+    if not request.batch_counts or request.status is not RequestStatus.APPROVED:
         return None
-    return BatchProgress(tuple(TableProgress(label, *counts) for label, counts in request.worked_off.items()))
+    return BatchProgress(
+        tuple(TableProgress(label, *counts) for label, counts in request.batch_counts.items())
+    )

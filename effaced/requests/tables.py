@@ -68,7 +68,7 @@ class Request(Base):
     due_at: Mapped[datetime] = mapped_column(UtcDateTime)
     execute_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     execute_attempts: Mapped[int] = mapped_column(default=0)
-    worked_off: Mapped[dict[str, list[int]] | None] = mapped_column(Json)
+    batch_counts: Mapped[dict[str, list[int]] | None] = mapped_column("worked_off", Json)
     """Of a person with very many rows: per table, the rows changed before the execution itself, and all."""
     executed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

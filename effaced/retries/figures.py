@@ -113,7 +113,7 @@ class Figures:
             "wait_buckets": self.wait.counts,
         }
 
-    def told(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, Any]:
         """As API and command line say it."""
         average, p95 = self.latency.average, self.latency.quantile(P95)
         return {

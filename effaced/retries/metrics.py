@@ -97,7 +97,7 @@ def summary(session: Session, hours: int = DEFAULT_HOURS, resolver: str | None =
     return {
         "hours": hours,
         "resolver": resolver,
-        **by_resolver.get(resolver or ALL, Figures()).told(),
-        "by_resolver": {name: each.told() for name, each in shown.items()},
+        **by_resolver.get(resolver or ALL, Figures()).plain(),
+        "by_resolver": {name: each.plain() for name, each in shown.items()},
         "retention_hours": int(KEPT / HOUR),
     }

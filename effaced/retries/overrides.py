@@ -34,7 +34,7 @@ Bodies = Mapping[tuple[PolicyScope, str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an override is about: a resolver or host by name, a request by id, everything as `*`.
+    """What an override applies to: a resolver or host by name, a request by id, everything as `*`.
 
     `subject` is the person of that request; it stands in the events.
     """
@@ -65,7 +65,7 @@ class Override:
     note_id: UUID | None = None
 
 
-def put(
+def set_override(
     session: Session,
     target: Target,
     changes: Mapping[str, Any],
@@ -75,19 +75,19 @@ def put(
     note: NoteRef | None = None,
     merge: bool = False,
 ) -> Override:
-    """Have exactly these fields differ, or with `merge` these beside those that do already.
+    """Override exactly these fields, or with `merge` these beside those that are overridden already.
 
-    No fields at all takes the override away. What is so already is no change, and no event.
+    No fields at all removes the override. Setting what is in force already is no change, and no event.
     """
     checked = dict(check(changes))
     current = _lock(session, target)
     body = dict(check({**current.body, **checked})) if merge and current else checked
     if (current and body == current.body) or (not current and not body):
-        return current or _nothing(target)
+        return current or _no_override(target)
     return _write(session, target, current, body, PolicyChanged, actor, note)
 
 
-def put_as_sender(
+def set_override_as_sender(
     session: Session,
     target: Target,
     changes: Mapping[str, Any],
@@ -96,35 +96,35 @@ def put_as_sender(
     actor: str,
     note: NoteRef | None = None,
 ) -> Override:
-    """The same for whoever is no operator: what an operator alone may set stays as it is."""
+    """The same for a sender of requests: fields that only an operator may set stay as they are."""
     current = _lock(session, target)
     kept = {name: current.body[name] for name in OPERATORS_ONLY if current and name in current.body}
     mine = {name: value for name, value in changes.items() if name not in OPERATORS_ONLY}
-    return put(session, target, {**mine, **kept}, check=check, actor=actor, note=note)
+    return set_override(session, target, {**mine, **kept}, check=check, actor=actor, note=note)
 
 
-def undo(
+def undo_override(
     session: Session,
     target: Target,
     *,
     actor: str,
     note: NoteRef | None = None,
 ) -> Override:
-    """Go back to what was in force before the last change. Undone twice, the change is there again."""
+    """Return to what was in force before the last change. Undoing twice restores the change."""
     current = _lock(session, target)
     if current is None or current.previous is None:
         raise Conflict("Nothing was changed here that could be undone.")
     return _write(session, target, current, dict(current.previous), PolicyUndone, actor, note)
 
 
-def get(session: Session, target: Target) -> Override | None:
-    """The override, if there was ever one; its body is empty once it was taken away."""
+def get_override(session: Session, target: Target) -> Override | None:
+    """The override, if there has ever been one; its body is empty after it was removed."""
     row = session.execute(select(policies).where(target.row())).first()
     return _override(row) if row else None
 
 
-def get_all(session: Session, *kinds: PolicyKind) -> list[Override]:
-    """Everything that differs now, of these kinds, apart from single requests."""
+def list_overrides(session: Session, *kinds: PolicyKind) -> list[Override]:
+    """All overrides of these kinds that are in force, except those of single requests."""
     query = select(policies).where(
         policies.c.kind.in_(kinds), policies.c.scope != PolicyScope.REQUEST
     )  # of those there may be very many
@@ -140,7 +140,7 @@ def read_bodies(
     hosts: Collection[str] = (),
     requests: Collection[UUID] = (),
 ) -> Bodies:
-    """What differs for any of these, with what differs for all: one statement."""
+    """The overridden fields of any of these, and those for everything: one statement."""
     named = {
         PolicyScope.GLOBAL: [ALL],
         PolicyScope.RESOLVER: sorted(resolvers),
@@ -156,7 +156,7 @@ def read_bodies(
 
 
 def check_rate(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The one field of a rate limit's override."""
+    """Check the override of a rate limit, which has one field."""
     problems = [Problem(name, "is not a known field") for name in changes if name != "rate_per_second"]
     rate = changes.get("rate_per_second", 1)
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= MOST_PER_SECOND:
@@ -249,18 +249,18 @@ def _changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tupl
 
 
 def _field(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> PolicyField:
-    return PolicyField(field=name, was=_figures(before.get(name)), now=_figures(after.get(name)))
+    return PolicyField(field=name, was=_as_words(before.get(name)), now=_as_words(after.get(name)))
 
 
-def _figures(value: Any) -> tuple[str, ...] | None:
-    """A value as the trail takes it: words and figures."""
+def _as_words(value: Any) -> tuple[str, ...] | None:
+    """A value as the audit trail accepts it: a tuple of words and numbers."""
     if value is None:
         return None
     values = value if isinstance(value, list | tuple) else [value]
     return tuple(str(each).lower() if isinstance(each, bool) else str(each) for each in values)
 
 
-def _nothing(target: Target) -> Override:
+def _no_override(target: Target) -> Override:
     return Override(target, {}, None, 0, clock.now(), "")
 
 

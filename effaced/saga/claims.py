@@ -12,7 +12,7 @@ from effaced.breakers.registry import Admission
 from effaced.model import OutboxOperation
 from effaced.outbox import claim as outbox
 from effaced.outbox.entry import Entry
-from effaced.outbox.flow import Booking, Standing, standing
+from effaced.outbox.flow import Booking, FlowState, flow_state
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.saga.gate import Gate
 from effaced.saga.rules import RuleBook, limits_of
@@ -75,7 +75,7 @@ class Claims:
         self, session: Session, resolver: str, admission: Admission, room: int, *, alone: bool
     ) -> Claimed:
         """Claim without a trial. An entry whose runner died comes first."""
-        now = standing(session, resolver)
+        now = flow_state(session, resolver)
         if now.paused:
             return Claimed([])
         booking = self._booking(session, resolver, now)
@@ -120,7 +120,7 @@ class Claims:
         alone: bool,
     ) -> tuple[Claimed, bool]:
         """Entries for a trial, and whether the resolver is paused."""
-        now = standing(session, resolver)
+        now = flow_state(session, resolver)
         if now.paused:
             return Claimed([]), True
         booking = self._booking(session, resolver, now)
@@ -148,7 +148,7 @@ class Claims:
     def claim_read_back(self, resolver: str, *, alone: bool) -> Claimed:
         """The next succeeded entry whose read-back is due; `alone` claims one whose runner died over it."""
         with self._sessions.begin() as session:
-            now = standing(session, resolver)
+            now = flow_state(session, resolver)
             if now.paused:
                 return Claimed([])
             booking = self._booking(session, resolver, now)
@@ -182,7 +182,7 @@ class Claims:
         with self._sessions.begin() as session:
             outbox.keep_returned(session, entries, lease=self._lease)
 
-    def _booking(self, session: Session, resolver: str, now: Standing) -> Booking | None:
+    def _booking(self, session: Session, resolver: str, now: FlowState) -> Booking | None:
         rate = now.rate(limits_of(self._registry, resolver).rate_per_second)
         if rate is None:
             return None

@@ -116,7 +116,7 @@ def replay(
 ) -> list[RedriveResult]:
     """Take these letters and put what is behind them back to work, each at its moment of the pace."""
     _lock_in_order(session, ids)
-    hopeless = _hopeless(session, ids)
+    hopeless = _not_retryable(session, ids)
     acquired = acquire_by_person(session, [each for each in ids if each not in hopeless], force=force)
     letters = [_Replayed(acquired[each], pace.next() if pace else None) for each in ids if each in acquired]
     _external_calls(session, letters, actor, note)
@@ -138,7 +138,7 @@ class _Replayed:
     at: datetime | None
 
 
-def _hopeless(session: Session, ids: Sequence[UUID]) -> dict[UUID, str]:
+def _not_retryable(session: Session, ids: Sequence[UUID]) -> dict[UUID, str]:
     """Letters that another try can do nothing for, and why."""
     found = session.execute(
         select(
@@ -156,10 +156,10 @@ def _hopeless(session: Session, ids: Sequence[UUID]) -> dict[UUID, str]:
         .outerjoin(Request, Request.id == DeadLetter.request_id)
         .where(key_in(session, DeadLetter.id, ids), DeadLetter.status.in_(OPEN))
     )
-    return {row.id: why for row in found if (why := _against(row)) is not None}
+    return {row.id: why for row in found if (why := _reason_not_to_retry(row)) is not None}
 
 
-def _against(letter: Row[*tuple[Any, ...]]) -> str | None:
+def _reason_not_to_retry(letter: Row[*tuple[Any, ...]]) -> str | None:
     if letter.domain is DeadLetterDomain.LOCAL_EXECUTION:
         return None if letter.request_status is RequestStatus.APPROVED else "not_approved"
     if letter.entry_id is None:

@@ -68,7 +68,7 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
     """All resolvers that are configured, then those that only the database knows, each with its counts."""
     counts = Counter(counts_by_resolver(session, _OPEN))
     letters = count_by(session, DeadLetter.resolver, DeadLetterFilter())
-    paused, alarms = all_paused(session, keyring), recent_alarms(session)
+    paused, alarms = current_pauses(session, keyring), recent_alarms(session)
     configured, proofs = {each.name: each for each in registry}, read_backs(session, registry, keyring)
     others = {name for name, _ in counts} | letters.keys() | paused.keys() - {ALL}
     return [
@@ -87,7 +87,7 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
     ]
 
 
-def all_paused(session: Session, keyring: Keyring) -> dict[str, Paused]:
+def current_pauses(session: Session, keyring: Keyring) -> dict[str, Paused]:
     """What is paused now, by name; `*` stands for everything."""
     found = pauses(session)
     names = names_of(session, [each.by for each in found.values()])
@@ -95,13 +95,15 @@ def all_paused(session: Session, keyring: Keyring) -> dict[str, Paused]:
     return {name: _as_paused(each, names, reasons) for name, each in found.items()}
 
 
-def knowing(registry: ResolverRegistry, refs: Collection[str]) -> tuple[list[Registered], list[Registered]]:
+def split_by_reference(
+    registry: ResolverRegistry, refs: Collection[str]
+) -> tuple[list[Registered], list[Registered]]:
     """The systems that know a person with these references, and those that don't."""
     known = [each for each in registry if each.ref in refs]
     return known, [each for each in registry if each not in known]
 
 
-def done_by_hand(registry: ResolverRegistry) -> frozenset[str]:
+def manual_resolvers(registry: ResolverRegistry) -> frozenset[str]:
     """The resolvers whose parked entries wait for a person, not for a date of the vendor's."""
     return frozenset(each.name for each in registry if each.kind == MANUAL)
 

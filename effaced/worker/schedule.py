@@ -53,7 +53,7 @@ class Scheduler:
         if clock.monotonic() >= self._count_at:
             self._count_at = clock.monotonic() + _COUNT_EVERY
             self._try("aggregate", RetryMetrics(self._runtime.db).aggregate_hourly)
-            self._try("absences", self._runtime.ring_for_absences)
+            self._try("absences", self._runtime.report_absence_spikes)
         if clock.monotonic() >= self._tidy_at:
             self._tidy_at = clock.monotonic() + _TIDY_EVERY
             self._try("tidy", self._runtime.tidy)

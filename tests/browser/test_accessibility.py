@@ -126,7 +126,7 @@ def test_a_data_map_with_problems_and_work_on_very_many_rows(site: Site, desk_at
         session.execute(text("CREATE TABLE wishes (id integer, customer_id integer)"))
         request = session.get_one(Request, request_id)
         request.status = RequestStatus.APPROVED
-        request.worked_off = {"orders": [1_220_000, 5_000_000]}
+        request.batch_counts = {"orders": [1_220_000, 5_000_000]}
         ref = request.ref
     desk = desk_at(site)
     desk.go("/console/datamap")

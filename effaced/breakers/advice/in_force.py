@@ -12,7 +12,7 @@ from effaced.breakers.advice.tuner import target_of
 from effaced.breakers.model import BreakerRole
 from effaced.breakers.policy import BreakerPolicies, BreakerPolicy
 from effaced.model import PolicyKind
-from effaced.retries.overrides import get
+from effaced.retries.overrides import get_override
 
 _KINDS = (PolicyKind.BREAKER, PolicyKind.RATE)
 
@@ -37,7 +37,7 @@ class PolicyInForce:
 
 def read_policy(session: Session, policies: BreakerPolicies, name: str, rate: float | None) -> PolicyInForce:
     """`policies` and `rate` are those in force."""
-    changed = {kind: get(session, target_of(name, kind)) for kind in _KINDS}
+    changed = {kind: get_override(session, target_of(name, kind)) for kind in _KINDS}
     return PolicyInForce(
         name,
         {role: policies.named(name, role) for role in BreakerRole},

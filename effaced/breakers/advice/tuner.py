@@ -17,8 +17,7 @@ from effaced.breakers.policy import DEFAULTS, BreakerPolicies
 from effaced.core import clock
 from effaced.core.errors import ConfigurationError, Conflict, Problem, Refused
 from effaced.model import PolicyKind, PolicyScope
-from effaced.retries.overrides import Override, Target, check_rate, get, put
-from effaced.retries.overrides import undo as undo_override
+from effaced.retries.overrides import Override, Target, check_rate, get_override, set_override, undo_override
 
 # Fields that have to fit a resolver's timeout and attempts.
 _LIMITED = {"fail_max", "stuck_timeout_s", "roles"}
@@ -115,7 +114,9 @@ def change_policy(
         message = "must be a resolver: a host has no rate limit"
         raise Refused(f"The name {message}.", problems=[Problem("name", message)])
     check = check_rate if kind is PolicyKind.RATE else partial(_fitting, policies, name)
-    return put(session, target_of(name, kind), fields, check=check, actor=actor, note=note, merge=True)
+    return set_override(
+        session, target_of(name, kind), fields, check=check, actor=actor, note=note, merge=True
+    )
 
 
 def undo(
@@ -128,7 +129,7 @@ def undo(
 ) -> Override:
     """Go back to before the last change of a breaker's policy or, if that was later, of its rate limit."""
     kinds = [kind] if kind else [PolicyKind.BREAKER, PolicyKind.RATE]
-    found = [each for kind in kinds if (each := get(session, target_of(name, kind))) is not None]
+    found = [each for kind in kinds if (each := get_override(session, target_of(name, kind))) is not None]
     if not found:
         raise Conflict("Nothing was changed here that could be undone.")
     latest = max(found, key=lambda each: each.changed_at)

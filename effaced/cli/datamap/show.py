@@ -31,7 +31,7 @@ from effaced.datamap.run.erase import TableEffect, count_kept_rows, dry_run
 from effaced.datamap.run.samples import Row, sample
 from effaced.datamap.run.subject import find_subject
 from effaced.resolvers.load import load_resolvers
-from effaced.triage.systems import knowing
+from effaced.triage.systems import split_by_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _try_out(
         taken = sample(session, plan, subject_id, counted=counted) if with_samples else None
     if not settings.resolvers.exists():
         return DryRun(plan, effects, kept, taken, None, [])
-    known, strangers = knowing(load_resolvers(settings, data_map), subject.refs)
+    known, strangers = split_by_reference(load_resolvers(settings, data_map), subject.refs)
     return DryRun(
         plan, effects, kept, taken, [each.name for each in known], [each.name for each in strangers]
     )

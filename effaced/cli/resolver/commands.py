@@ -21,7 +21,7 @@ from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.manual import KIND as MANUAL
 from effaced.resolvers.registry import Registered
 from effaced.triage import pause as steer
-from effaced.triage.systems import Paused, System, all_paused, systems
+from effaced.triage.systems import Paused, System, current_pauses, systems
 
 
 @click.command("list")
@@ -34,7 +34,7 @@ def list_resolvers(settings: Settings, as_json: bool) -> None:
     try:
         with database.read() as session:
             found = systems(session, registry, settings.keyring)
-            everything = all_paused(session, settings.keyring).get(ALL)
+            everything = current_pauses(session, settings.keyring).get(ALL)
     finally:
         database.dispose()
     if as_json:

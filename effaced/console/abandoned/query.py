@@ -87,7 +87,7 @@ class LetterQuery:
             unassigned=self.whose == NOBODY,
             late=self.late == YES,
             expired=self.expired == YES,
-            sla=runtime().letter_sla,
+            sla=runtime().dead_letter_sla,
         )
 
     def fields(self) -> dict[str, str]:

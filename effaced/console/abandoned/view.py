@@ -76,7 +76,7 @@ def confirm() -> Response:
     query = LetterQuery.read(request.form)
     with runtime().db.read() as session:
         choice = _chosen()
-        shown = dead_letters_by_id(session, choice.ids[:SHOWN], runtime().letter_sla)
+        shown = dead_letters_by_id(session, choice.ids[:SHOWN], runtime().dead_letter_sla)
         refs = refs_of(session, [letter.request_id for letter in shown])
     return _confirmation(query, choice, shown, refs)
 
@@ -91,7 +91,7 @@ def requeue() -> Response:
     except Refused as error:
         with runtime().db.read() as session:
             choice = Choice(tuple(ids), request.form.get("words", ""), len(ids))
-            shown = dead_letters_by_id(session, ids[:SHOWN], runtime().letter_sla)
+            shown = dead_letters_by_id(session, ids[:SHOWN], runtime().dead_letter_sla)
             refs = refs_of(session, [letter.request_id for letter in shown])
         return _confirmation(query, choice, shown, refs, reason=reason, error=error.message, status=422)
     return _results(query, results)
@@ -140,7 +140,7 @@ def _results(query: LetterQuery, results: list[RedriveResult]) -> Response:
         letters = {
             letter.id: letter
             for letter in dead_letters_by_id(
-                session, [each.dead_letter_id for each in results], runtime().letter_sla
+                session, [each.dead_letter_id for each in results], runtime().dead_letter_sla
             )
         }
         refs = refs_of(session, [letter.request_id for letter in letters.values()])

@@ -15,7 +15,7 @@ from effaced.model import OutboxOperation, OutboxStatus, Verification
 from effaced.outbox.flow import ALL, Pause, pauses
 from effaced.outbox.read import EntryLine
 from effaced.resolvers.read_backs import ReadBack, read_backs
-from effaced.triage.systems import done_by_hand
+from effaced.triage.systems import manual_resolvers
 
 _WAITING = (OutboxStatus.PENDING, OutboxStatus.FAILED)
 
@@ -50,7 +50,7 @@ class CallView:
 
 def call_views(session: Session, entries: Iterable[EntryLine]) -> tuple[CallView, ...]:
     registry, paused = runtime().registry, pauses(session)
-    names, proofs = done_by_hand(registry), read_backs(session, registry, runtime().keyring)
+    names, proofs = manual_resolvers(registry), read_backs(session, registry, runtime().keyring)
 
     def view(entry: EntryLine) -> CallView:
         known = registry.get(entry.resolver) if entry.resolver in registry else None

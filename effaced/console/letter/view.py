@@ -214,7 +214,7 @@ def _attestable(session: Session, letter: DeadLetterLine) -> bool:
 
 
 def _find(session: Session, letter_id: UUID) -> DeadLetterLine:
-    found = dead_letters_by_id(session, [letter_id], runtime().letter_sla)
+    found = dead_letters_by_id(session, [letter_id], runtime().dead_letter_sla)
     if not found:
         abort(404)
     return found[0]

@@ -91,7 +91,7 @@ def show(redrive_id: UUID) -> Response:
         letters = {
             each.id: each
             for each in dead_letters_by_id(
-                session, [row.dead_letter_id for row in results.items], runtime().letter_sla
+                session, [row.dead_letter_id for row in results.items], runtime().dead_letter_sla
             )
         }
         note = read_notes(session, runtime().keyring, [view.note_id])

@@ -82,7 +82,7 @@ def view_of(
 ) -> RequestView:
     entries = tuple(entries_of(session, request.id))
     calls = call_views(session, entries)
-    letters = tuple(unresolved_dead_letters(session, [request.id], runtime().letter_sla))
+    letters = tuple(unresolved_dead_letters(session, [request.id], runtime().dead_letter_sla))
     story = timeline(session, runtime().keyring, runtime().settings.zone, request.id)
     given = approvals_of(session, request.id)
     approved_by = {approval.officer_id for approval in given}
@@ -128,7 +128,7 @@ def _version(request: Request, calls: tuple[CallView, ...], story: Timeline) -> 
     minute = clock.now().replace(second=0, microsecond=0)
     return _digest(
         (
-            (request.status, request.duplicate_of, request.worked_off, calls),
+            (request.status, request.duplicate_of, request.batch_counts, calls),
             (len(story.moments), story.moments[-1:], minute),
         )
     )

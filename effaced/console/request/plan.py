@@ -17,7 +17,7 @@ from effaced.model import RequestKind
 from effaced.requests.subject import open_corrections, open_subject
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered
-from effaced.triage.systems import knowing
+from effaced.triage.systems import split_by_reference
 
 _CANT_EXECUTE = (
     "This request can't be executed: the data map does not fit the database, or the configuration has a "
@@ -101,7 +101,7 @@ def _plan(session: Session, request: Request, *, with_samples: bool) -> Plan:
         return Plan(problem="The request no longer knows whom it is about.")
     erasure = here.plan_on(session).for_people(request.subject_type)
     subject = find_subject(session, erasure, subject_id)
-    known, strangers = knowing(here.registry, subject.refs if subject else {})
+    known, strangers = split_by_reference(here.registry, subject.refs if subject else {})
     plan = Plan(here.datamap.hash, calls=_names(known), unknown_to=_names(strangers))
     if request.kind is RequestKind.ERASURE:
         lines = _lines(session, erasure, subject_id, with_samples=with_samples)

@@ -40,7 +40,7 @@ def database_step(
     if request.duplicate_of:
         return Step("Own database", "database", "none", "done by the request that it is a duplicate of")
     if request.executed_at:
-        changed = "changed in batches" if request.worked_off else "changed in one transaction"
+        changed = "changed in batches" if request.batch_counts else "changed in one transaction"
         kept = ", ".join(line.effect.table for line in done if line.kept)
         state, text = "done", f"{changed}; kept by law in {kept}" if kept else changed
     elif any(letter.domain is DeadLetterDomain.LOCAL_EXECUTION for letter in letters):

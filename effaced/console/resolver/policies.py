@@ -12,7 +12,7 @@ from effaced.breakers.model import HOST, BreakerRole, resolver_name, split_name
 from effaced.console.current import runtime
 from effaced.console.times import length
 from effaced.model import PolicyKind, PolicyScope
-from effaced.retries.overrides import ALL, Override, Target, get, read_bodies
+from effaced.retries.overrides import ALL, Override, Target, get_override, read_bodies
 from effaced.retries.policy import status_ranges
 from effaced.saga.rules import RuleBook, limits_of, own_changes
 
@@ -131,7 +131,7 @@ def _rate_line(session: Session, name: str) -> Line:
 
 
 def override_of(session: Session, name: str) -> Override | None:
-    return get(session, retry_target(name))
+    return get_override(session, retry_target(name))
 
 
 def breaker_name(name: str) -> str:

@@ -14,7 +14,7 @@ from effaced.console.current import runtime
 from effaced.console.resolver.breakers import BreakerView, Rows, breaker_views, breakers_of, load_breakers
 from effaced.console.resolver.health import Health, read_health, window
 from effaced.outbox.flow import ALL
-from effaced.triage.systems import Paused, System, all_paused, systems
+from effaced.triage.systems import Paused, System, current_pauses, systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _views(session: Session, found: Sequence[System], rows: Rows) -> list[System
     health = read_health(session, called, rows) if called else {}
     names = {name for each in called.values() for name in each}
     breakers = breaker_views(session, rows, names)
-    shown, everything = window(), all_paused(session, runtime().keyring).get(ALL)
+    shown, everything = window(), current_pauses(session, runtime().keyring).get(ALL)
     return [
         SystemView(
             each,

@@ -8,7 +8,7 @@ from effaced.breakers.advice.tuner import AutoTunePlan, target_of
 from effaced.console.current import runtime
 from effaced.console.resolver.breakers import breakers_of
 from effaced.model import PolicyKind
-from effaced.retries.overrides import get
+from effaced.retries.overrides import get_override
 
 
 def plans_for(session: Session, name: str) -> list[AutoTunePlan]:
@@ -24,7 +24,8 @@ def undoable(session: Session, name: str) -> list[str]:
         breaker
         for breaker in breakers_of(runtime().registry.get(name))
         if any(
-            (found := get(session, target_of(breaker, kind))) is not None and found.previous is not None
+            (found := get_override(session, target_of(breaker, kind))) is not None
+            and found.previous is not None
             for kind in (PolicyKind.BREAKER, PolicyKind.RATE)
         )
     ]

@@ -12,7 +12,7 @@ from effaced.console.resolver.page import Form, Typed, back, find, moves, render
 from effaced.console.resolver.policies import override_of, retry_target
 from effaced.console.resolver.policy_form import PolicyForm
 from effaced.core.errors import Conflict, Problem, Refused
-from effaced.retries.overrides import put, undo
+from effaced.retries.overrides import set_override, undo_override
 from effaced.retries.policy import check_changes
 
 blueprint = Blueprint("resolver", __name__)
@@ -38,7 +38,9 @@ def change_policy(name: str) -> Response:
             changes = form.changes(before.body if before else {})
             check_changes(changes)
             note = write_note(session, runtime().keyring, form.reason, author=me().actor)
-            put(session, retry_target(name), changes, check=check_changes, actor=me().actor, note=note)
+            set_override(
+                session, retry_target(name), changes, check=check_changes, actor=me().actor, note=note
+            )
     except Refused as error:
         return render_page(name, policy=PolicyForm.typed(request.form, error))
     except Conflict as error:
@@ -53,7 +55,7 @@ def undo_policy(name: str) -> Response:
         with runtime().db.begin() as session:
             _require_configured(name)
             note = write_note(session, runtime().keyring, reason, author=me().actor)
-            undo(session, retry_target(name), actor=me().actor, note=note)
+            undo_override(session, retry_target(name), actor=me().actor, note=note)
     except Refused as error:
         return render_page(name, Typed(Form.POLICY_UNDO, reason, error.message))
     except Conflict as error:

@@ -17,7 +17,7 @@ from effaced.console.urls import not_allowed, word_arg
 from effaced.core.errors import Conflict, Problem, Refused
 from effaced.outbox.flow import ALL, pauses
 from effaced.triage import pause as steer
-from effaced.triage.systems import all_paused
+from effaced.triage.systems import current_pauses
 
 blueprint = Blueprint("resolvers", __name__)
 
@@ -119,7 +119,7 @@ def _page(typed: Typed | None = None) -> Page:
     only = word_arg("state", State)
     with runtime().db.read() as session:
         found = all_systems(session)
-        paused = all_paused(session, runtime().keyring)
+        paused = current_pauses(session, runtime().keyring)
     shown = {
         State.PAUSED: paused.keys(),
         State.OPEN: not_closed(found.rows),

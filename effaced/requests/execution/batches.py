@@ -87,8 +87,8 @@ class BatchedErasure:
             ).one()
             last = max((place for place, rows in enumerate(counts) if rows > self._rows), default=-1)
             steps = list(plan.early[: last + 1])
-            if request.worked_off is None and steps:
-                request.worked_off = {
+            if request.batch_counts is None and steps:
+                request.batch_counts = {
                     step.label: [0, rows] for step, rows in zip(steps, counts, strict=False)
                 }
                 tables = tuple(
@@ -117,9 +117,9 @@ class BatchedErasure:
                     raise refused from None
                 raise
             require_schema(session, plan.fingerprint)
-            done, total = (request.worked_off or {}).get(step.label, [0, 0])
-            request.worked_off = {
-                **(request.worked_off or {}),
+            done, total = (request.batch_counts or {}).get(step.label, [0, 0])
+            request.batch_counts = {
+                **(request.batch_counts or {}),
                 step.label: [done + changed, max(total, done + changed)],
             }
             _log.info("batch_erased", request=request.ref, table=step.name, rows=done + changed, of=total)

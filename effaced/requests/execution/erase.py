@@ -62,7 +62,7 @@ def erase_locally(
     retained = _retained_cells(erased.effects, kept)
     executed = LocalErasureExecuted(
         datamap_hash=execution.plan.data_map.hash,
-        tables=_tables_erased(erased.effects, request.worked_off or {}),
+        tables=_tables_erased(erased.effects, request.batch_counts or {}),
         retained=retained,
         scrubbed=_texts_scrubbed(erased.effects),
         external_calls=len(calls),

@@ -42,7 +42,7 @@ def guess(db: Database, ada: Officer) -> Guess:
 
 @pytest.fixture
 def hasher(ada: Officer, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowHasher]:
-    passwords._nobodys_hash()
+    passwords._dummy_hash()
     slow = SlowHasher()
     monkeypatch.setattr(passwords, "_hasher", slow)
     yield slow

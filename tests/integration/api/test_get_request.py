@@ -104,7 +104,7 @@ def test_it_tells_how_far_the_work_on_very_many_rows_is(api: Api) -> None:
     sent = api.post(api.erasure("1")).get_json()
     with api.runtime.db.begin() as session:
         [request] = session.scalars(select(Request))
-        request.worked_off = {"orders": [200, 5000], "visits (detached)": [0, 30]}
+        request.batch_counts = {"orders": [200, 5000], "visits (detached)": [0, 30]}
         request.status = RequestStatus.APPROVED
     assert api.get(sent["links"]["self"]).get_json()["progress"] == {
         "done": 200,

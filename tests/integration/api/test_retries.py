@@ -18,7 +18,7 @@ from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent, Note
 from effaced.core import clock
 from effaced.model import AttemptOutcome, RequestStatus
-from effaced.requests.housekeeping import forget_policies_of_closed
+from effaced.requests.housekeeping import delete_policies_of_closed_requests
 from effaced.requests.tables import Request
 from effaced.retries.tables import PolicyOverride
 
@@ -207,7 +207,7 @@ class TestOfARequest:
             ended.status, ended.closed_at = RequestStatus.COMPLETED, clock.now()
         assert api.problem(put(api, path, max_attempts=9))[0] == 409
         with api.runtime.db.begin() as session:
-            assert forget_policies_of_closed(session) == 1
+            assert delete_policies_of_closed_requests(session) == 1
         assert api.get(path).get_json()["override"] == {}
         assert api.get(still_open).get_json()["override"] == {"max_attempts": 3}
 

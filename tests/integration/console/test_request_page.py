@@ -214,7 +214,7 @@ def test_the_tables_that_take_long_come_first(house: House, ada: Visitor) -> Non
     request_id = house.ask(1)
     done = {"orders": [1, 4], "mail": [0, 9_000], "notes": [7, 7]}
     with house.runtime.db.begin() as session:
-        values = {"status": RequestStatus.APPROVED, "worked_off": done}
+        values = {"status": RequestStatus.APPROVED, "batch_counts": done}
         session.execute(update(Request).where(Request.id == request_id).values(values))
     page = show(ada, house, request_id)
     assert re.findall(r'<progress [^>]*aria-label="(\w+)"', page) == ["mail", "notes", "orders"]
@@ -225,7 +225,7 @@ def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visit
     assert "Very many rows" not in show(ada, house, request_id)
 
     def work_off(done: int) -> None:
-        values = {"status": RequestStatus.APPROVED, "worked_off": {"orders (detached)": [done, 5_000_000]}}
+        values = {"status": RequestStatus.APPROVED, "batch_counts": {"orders (detached)": [done, 5_000_000]}}
         with house.runtime.db.begin() as session:
             session.execute(update(Request).where(Request.id == request_id).values(values))
 

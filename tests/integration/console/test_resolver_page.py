@@ -17,8 +17,8 @@ from effaced.breakers.model import BreakerState
 from effaced.core import clock
 from effaced.core.servers import Valkey
 from effaced.model import AttemptOutcome, OutboxOperation, PolicyKind, PolicyScope, new_id
-from effaced.outbox.flow import ALL, standing
-from effaced.retries.overrides import Target, check_rate, get, put
+from effaced.outbox.flow import ALL, flow_state
+from effaced.retries.overrides import Target, check_rate, get_override, set_override
 from effaced.retries.tables import Attempt
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events
@@ -48,7 +48,7 @@ def on_a_host(house: House) -> None:
 
 def policy(house: House) -> dict[str, object]:
     with house.runtime.db.read() as session:
-        found = get(session, Target(PolicyKind.RETRY, PolicyScope.RESOLVER, "crm"))
+        found = get_override(session, Target(PolicyKind.RETRY, PolicyScope.RESOLVER, "crm"))
     return dict(found.body) if found else {}
 
 
@@ -166,7 +166,7 @@ def test_a_pause_from_the_page_needs_its_hours(house: House, ada: Visitor) -> No
     assert ada.post(f"{PAGE}/steer/pause", {"reason": REASON, "time": ""}).status_code == 422
     ada.post(f"{PAGE}/steer/pause", {"reason": REASON, "time": "2"})
     with house.runtime.db.read() as session:
-        assert standing(session, "crm").paused
+        assert flow_state(session, "crm").paused
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_the_rate_in_force_says_where_it_comes_from(house: House, ada: Visitor) 
         ),
     ):
         with house.runtime.db.begin() as session:
-            put(session, target, {"rate_per_second": rate}, check=check_rate, actor="cli")
+            set_override(session, target, {"rate_per_second": rate}, check=check_rate, actor="cli")
         assert told in read(ada.get(PAGE).text)
 
 

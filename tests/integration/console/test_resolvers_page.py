@@ -13,7 +13,7 @@ from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.core.errors import ResolverError
 from effaced.model import OutboxStatus
-from effaced.outbox.flow import ALL, standing
+from effaced.outbox.flow import ALL, flow_state
 from effaced.resolvers.protocols import CredentialsRefused, Scheduled
 from tests.browser.seed import House
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events, ref_of
@@ -31,7 +31,7 @@ def card(page: str, name: str) -> str:
 
 def paused(house: House, name: str) -> bool:
     with house.runtime.db.read() as session:
-        return standing(session, name).paused
+        return flow_state(session, name).paused
 
 
 def test_each_system_shows_its_kind_and_what_waits_for_it(house: House, ada: Visitor) -> None:

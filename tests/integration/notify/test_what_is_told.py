@@ -15,7 +15,7 @@ from effaced.core.clock import ManualClock
 from effaced.core.db import Database
 from effaced.core.errors import ResolverError
 from effaced.notify.tables import Message
-from effaced.notify.tidy import forget_old_messages
+from effaced.notify.tidy import delete_old_messages
 from effaced.requests.approve import approve_and_execute
 from effaced.triage.retry import redrive
 
@@ -128,4 +128,4 @@ class TestForgetting:
 
     def forget(self, town: Town) -> int:
         with town.db.begin() as session:
-            return forget_old_messages(session)
+            return delete_old_messages(session)

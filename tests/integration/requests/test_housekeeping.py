@@ -8,7 +8,7 @@ from requests_cast import Office
 from sqlalchemy import select
 
 from effaced.core import clock
-from effaced.requests.housekeeping import ANSWERS_KEPT, forget_old_answers
+from effaced.requests.housekeeping import ANSWERS_KEPT, delete_old_answers
 from effaced.requests.tables import IdempotentAnswer
 
 
@@ -27,6 +27,6 @@ def test_old_answers_go_and_young_ones_stay(office: Office) -> None:
                 )
             )
     with office.db.begin() as session:
-        assert forget_old_answers(session) == 1
+        assert delete_old_answers(session) == 1
     with office.db.read() as session:
         assert session.scalars(select(IdempotentAnswer.key_hmac)).all() == ["young"]

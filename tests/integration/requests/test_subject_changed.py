@@ -136,7 +136,7 @@ class TestExecution:
         office.sql(ZOE)
         assert executor.execute_due() == 1
         assert [letter.error_code for letter in office.letters()] == ["subject_changed"]
-        assert office.request(request.id).worked_off is None
+        assert office.request(request.id).batch_counts is None
         with office.db.read() as session:
             assert session.connection().exec_driver_sql("SELECT count(*) FROM orders").scalar() == 3
 

@@ -21,7 +21,7 @@ from effaced.core.db import Database
 from effaced.model import OutboxStatus, PolicyKind, PolicyScope, SubjectRef, Verification
 from effaced.outbox.claim import claim
 from effaced.resolvers.protocols import Answer, TransientFailure
-from effaced.retries.overrides import Target, check_rate, put
+from effaced.retries.overrides import Target, check_rate, set_override
 from effaced.retries.policy import RetryPolicy, check_changes
 
 SECOND = timedelta(seconds=1)
@@ -30,13 +30,13 @@ CHANGE = """
 import json, sys
 from effaced.core.db import Database
 from effaced.model import PolicyKind, PolicyScope
-from effaced.retries.overrides import Target, put
+from effaced.retries.overrides import Target, set_override
 from effaced.retries.policy import check_changes
 url, key, changes = sys.argv[1:]
 database = Database(url)
 with database.begin() as session:
     target = Target(PolicyKind.RETRY, PolicyScope.RESOLVER, key)
-    put(session, target, json.loads(changes), check=check_changes, actor="cli")
+    set_override(session, target, json.loads(changes), check=check_changes, actor="cli")
 """
 
 
@@ -46,7 +46,7 @@ def change(house: House, resolver: str | None = None, request: object = None, **
         scope = PolicyScope.RESOLVER if resolver else PolicyScope.REQUEST
         target = Target(PolicyKind.RETRY, scope, resolver or str(request))
     with house.db.begin() as session:
-        put(session, target, changes, check=check_changes, actor="cli")
+        set_override(session, target, changes, check=check_changes, actor="cli")
 
 
 def failing(status: int | None = None, **more: Any) -> Callable[[str], BaseException]:
@@ -236,7 +236,7 @@ class TestRate:
         mine = Target(PolicyKind.RATE, PolicyScope.RESOLVER, "crm")
         target = Target(PolicyKind.RATE) if everything else mine
         with house.db.begin() as session:
-            put(session, target, {"rate_per_second": rate}, check=check_rate, actor="cli")
+            set_override(session, target, {"rate_per_second": rate}, check=check_rate, actor="cli")
 
     def calls_at_once(self, house: House, **limits: object) -> int:
         vendor = house.vendor("crm", Vendor(), **limits)

@@ -11,7 +11,16 @@ from effaced.core.clock import ManualClock
 from effaced.core.errors import Conflict, Refused
 from effaced.model import PolicyKind, PolicyScope, new_id
 from effaced.retries.layers import in_force
-from effaced.retries.overrides import Override, Target, check_rate, get, get_all, put, read_bodies, undo
+from effaced.retries.overrides import (
+    Override,
+    Target,
+    check_rate,
+    get_override,
+    list_overrides,
+    read_bodies,
+    set_override,
+    undo_override,
+)
 from effaced.retries.policy import RetryPolicy, check_changes
 
 EVERYTHING = Target(PolicyKind.RETRY)
@@ -22,17 +31,17 @@ OURS = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(REQUEST))
 
 def change(house: House, target: Target, merge: bool = False, **changes: Any) -> Override:
     with house.db.begin() as session:
-        return put(session, target, changes, check=check_changes, actor="cli", merge=merge)
+        return set_override(session, target, changes, check=check_changes, actor="cli", merge=merge)
 
 
 def back(house: House, target: Target) -> Override:
     with house.db.begin() as session:
-        return undo(session, target, actor="cli")
+        return undo_override(session, target, actor="cli")
 
 
 def now(house: House, target: Target) -> Override | None:
     with house.db.read() as session:
-        return get(session, target)
+        return get_override(session, target)
 
 
 def policy(house: House, file: dict[str, Any] | None = None) -> RetryPolicy:
@@ -103,7 +112,7 @@ class TestPut:
         change(house, CRM)
         assert policy(house).max_attempts == 2
         with house.db.read() as session:
-            assert get_all(session, PolicyKind.RETRY) == []
+            assert list_overrides(session, PolicyKind.RETRY) == []
 
     def test_is_in_the_trail_with_fields_and_figures_only(self, house: House) -> None:
         change(house, CRM, retry_status_codes=[429, 503], max_attempts=5)
@@ -157,12 +166,12 @@ class TestOtherKinds:
     def test_kinds_do_not_meet(self, house: House) -> None:
         rate = Target(PolicyKind.RATE, PolicyScope.RESOLVER, "crm")
         with house.db.begin() as session:
-            put(session, rate, {"rate_per_second": 2.5}, check=check_rate, actor="system")
+            set_override(session, rate, {"rate_per_second": 2.5}, check=check_rate, actor="system")
         change(house, CRM, max_attempts=5)
         with house.db.read() as session:
-            both = [each.target for each in get_all(session, PolicyKind.RETRY, PolicyKind.RATE)]
+            both = [each.target for each in list_overrides(session, PolicyKind.RETRY, PolicyKind.RATE)]
             assert both == [rate, CRM]
-            assert [each.target for each in get_all(session, PolicyKind.RATE)] == [rate]
+            assert [each.target for each in list_overrides(session, PolicyKind.RATE)] == [rate]
 
     @pytest.mark.parametrize("rate", [0, -1, True, "5", 100_001, float("nan"), None])
     def test_a_rate_out_of_bounds_is_refused(self, rate: Any) -> None:

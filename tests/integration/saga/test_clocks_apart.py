@@ -21,7 +21,7 @@ from effaced.model import DeliveryStatus, NoticeType, OutboxStatus, Verification
 from effaced.notify.claim import claim as claim_delivery
 from effaced.notify.tables import Delivery, Message
 from effaced.outbox.due import due_resolvers
-from effaced.outbox.flow import Booking, pause, standing
+from effaced.outbox.flow import Booking, flow_state, pause
 
 FIVE_MINUTES = 300.0
 CALLS = 30
@@ -128,7 +128,7 @@ class TestAMachineThatIsFiveMinutesAhead:
         with shared.db.begin() as session:
             pause(session, "crm", actor="officer:1", until=until)
         with shared.db.read() as session:
-            assert standing(session, "crm").paused
+            assert flow_state(session, "crm").paused
 
     def test_keeps_to_the_rate_that_others_have_booked(self, shared: House) -> None:
         with shared.db.begin() as session:
@@ -177,7 +177,7 @@ def test_a_look_at_the_database_s_clock_keeps_what_its_connection_has_prepared(
     try:
         with database.begin() as session:
             for _ in range(10):
-                standing(session, "crm")
+                flow_state(session, "crm")
         dbtime._readings.clear()
         dbtime.now_for(database.sessions)
         with database.begin() as session:

@@ -21,7 +21,7 @@ from effaced.model import (
 )
 from effaced.outbox.claim import claim_read_back
 from effaced.outbox.due import due_resolvers, status_counts
-from effaced.outbox.flow import resume, standing
+from effaced.outbox.flow import flow_state, resume
 from effaced.outbox.requeue import requeue
 from effaced.requests.complete import complete_operations
 from effaced.resolvers.protocols import (
@@ -456,7 +456,7 @@ class TestRefusedCredentials:
             Verification.DUE,
         )
         with house.db.read() as session:
-            assert standing(session, "crm").paused
+            assert flow_state(session, "crm").paused
 
     def test_of_a_later_read_back_pause_it_too(self, house: House, noon: ManualClock) -> None:
         vendor = house.vendor("crm", CheckingVendor(absent=lambda _: ConnectionError()))
@@ -466,7 +466,7 @@ class TestRefusedCredentials:
         vendor.absent = lambda _: CredentialsRefused("no", status_code=401)
         house.drain()
         with house.db.read() as session:
-            assert standing(session, "crm").paused
+            assert flow_state(session, "crm").paused
 
 
 class TestAge:

@@ -41,7 +41,7 @@ class Counting(PasswordHasher):
 
 def test_checking_costs_the_same_with_and_without_a_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "_hasher", Counting(time_cost=2, memory_cost=64, parallelism=1))
-    passwords._nobodys_hash.cache_clear()
+    passwords._dummy_hash.cache_clear()
     verify_password(hash_password(PASSWORD), "wrong")
     verify_password(None, "wrong")
     verify_password(hash_password(PASSWORD), "x" * 300)

@@ -17,8 +17,8 @@ from effaced.accounts.throttle import (
     MOST_PER_ACCOUNT,
     MOST_PER_ADDRESS,
     WINDOW,
-    forget_old_counters,
-    forget_tries,
+    delete_old_counters,
+    reset_counters,
 )
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
@@ -186,7 +186,7 @@ class TestWrongPasswords:
         for _ in range(5):
             attempt(db, "wrong")
         with db.begin() as session:
-            forget_tries(session, KEYRING, EMAIL.upper())
+            reset_counters(session, KEYRING, EMAIL.upper())
         assert attempt(db).officer is not None
 
     def test_leave_nothing_that_names_anybody_and_nothing_after_the_window(
@@ -199,7 +199,7 @@ class TestWrongPasswords:
             assert HOME not in kept
         at.advance(WINDOW)
         with db.begin() as session:
-            forget_old_counters(session)
+            delete_old_counters(session)
             close_refusals(session)
             assert session.scalars(select(SignInCounter)).all() == []
             assert session.scalars(select(SignInRefusals)).all() == []

@@ -128,7 +128,7 @@ def test_somebody_with_few_rows_is_erased_in_one_go(big):
     request = big.receive("2", approvals=0).request
     assert big.executor.execute_now(request.id)
     assert big.told(request.id, "LOCAL_ERASURE_BEGUN") == []
-    assert big.request(request.id).worked_off is None
+    assert big.request(request.id).batch_counts is None
 
 
 def test_nobody_is_kept_waiting_for_it(big):
