@@ -39,7 +39,7 @@ _ACTOR = "cli"
 )
 @click.pass_obj
 def new(settings: Settings, name: str, approvals: str, scopes: tuple[str, ...]) -> None:
-    """Make a key. It is shown this once: effaced keeps only a hash of it."""
+    """Create a key. It is shown this once: effaced keeps only a hash of it."""
     with open_database(settings.database_url).begin() as session:
         _, token = create_api_key(
             session, name=name, approvals_needed=int(approvals), actor=_ACTOR, scopes=scopes
@@ -77,7 +77,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
 @click.argument("key", metavar="NAME_OR_PREFIX")
 @click.pass_obj
 def revoke(settings: Settings, key: str) -> None:
-    """End a key at once. Requests it has sent go on."""
+    """Revoke a key at once. Requests that it sent are carried out."""
     with open_database(settings.database_url).begin() as session:
         found = find_api_key(session, key)
         if found is None:

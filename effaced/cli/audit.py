@@ -34,7 +34,7 @@ def export_command(
     until: datetime | None,
     output: BinaryIO,
 ) -> None:
-    """Write the trail out. The export itself becomes an event of the trail."""
+    """Export the trail. The export itself becomes an event of the trail."""
     database = open_database(settings.database_url)
     chosen = AuditFilter(
         request_id=request_id,

@@ -192,7 +192,7 @@ def counts(terminal: int, parked: int, times: int, url: str | None, as_json: boo
 @_ROUNDS
 @_common
 def breaker(calls: int, rounds: int, url: str | None, as_json: bool) -> None:
-    """May I call, and it went well: in memory beside pybreaker, and Redis with memory before it."""
+    """Admitting calls and reporting success: memory beside pybreaker, and Redis behind memory."""
     _show(bench_breaker(calls=calls, rounds=rounds, url=url, progress=_progress("breaker")), as_json)
 
 

@@ -36,7 +36,7 @@ def _role_name(_context: click.Context, _option: click.Parameter, name: str) -> 
 @click.option("--print", "only_print", is_flag=True, help="Print the SQL, for somebody else to run.")
 @click.pass_obj
 def roles(settings: Settings, owner: str, run: str, read: str, only_print: bool) -> None:
-    """Make the roles that own, run and read, with no more rights than each needs.
+    """Create the roles that own, run and read, with no more rights than each needs.
 
     EFFACED_DATABASE_URL must name somebody who may create roles; with --print, anybody. Run it again after an
     upgrade or a change of the data map: it grants what is missing.

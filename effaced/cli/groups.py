@@ -12,7 +12,7 @@ from effaced.cli.lazy_group import LazyGroup
     lazy={
         "roles": (
             "database",
-            "Make the roles that own, run and read, with no more rights than each needs.",
+            "Create the roles that own, run and read, with no more rights than each needs.",
         ),
     },
 )
@@ -22,7 +22,7 @@ def database() -> None:
 
 @click.group(cls=LazyGroup, lazy={"new": ("migrate", "Print a new key for EFFACED_KEYS.")})
 def keys() -> None:
-    """Keys that seal and recognise personal data."""
+    """Keys that encrypt personal data, and recognise people by keyed hashes."""
 
 
 @click.group(
@@ -40,7 +40,7 @@ def keys() -> None:
         "show": ("datamap.show", "Show what the data map says, table by table."),
         "diff": (
             "datamap.diff",
-            "Say what the map NEW does that the map OLD does not, the gravest first.",
+            "Say what the map NEW does that the map OLD does not, the most serious first.",
         ),
         "picture": (
             "datamap.picture",
@@ -67,7 +67,7 @@ def datamap() -> None:
     },
 )
 def retention() -> None:
-    """What erasures have left under `retain`: until when, why, and erasing it when that has ended."""
+    """What erasures have kept under `retain`: until when, why, and erasing it when that has ended."""
 
 
 @click.group(
@@ -82,8 +82,8 @@ def retention() -> None:
             "Prove the read-back of each system: it must see the canary, and must not see an invented "
             "reference.",
         ),
-        "pause": ("resolver.commands", "Have nothing more called."),
-        "resume": ("resolver.commands", "Have it called again."),
+        "pause": ("resolver.commands", "Stop calls to one resolver, or to all."),
+        "resume": ("resolver.commands", "Allow calls again."),
     },
 )
 def resolver() -> None:
@@ -201,46 +201,46 @@ def breaker(context: click.Context, overrides: tuple[str, ...]) -> None:
 @click.group(
     cls=LazyGroup,
     lazy={
-        "check": ("notify", "Read notify.yaml as the workers do, and show whom it names."),
+        "check": ("notify", "Read notify.yaml as the workers do, and show its targets."),
         "test": ("notify", "Send a test message to one target, and say how it went."),
         "log": ("notify", "Show the last deliveries, newest first."),
     },
 )
 def notify() -> None:
-    """Who is told when something needs a person, and whether it arrives."""
+    """Who is notified when something needs a person, and whether it arrives."""
 
 
 @click.group(
     cls=LazyGroup,
     lazy={
-        "summary": ("retries", "Show the last hours in short, resolver by resolver."),
+        "summary": ("retries", "Summarise the last hours, resolver by resolver."),
         "timeseries": ("retries", "Show the last hours one by one."),
-        "policy": ("groups", "How often, how soon and for how long calls are tried again."),
+        "policy": ("groups", "How often, how soon and for how long calls are retried."),
     },
 )
 def retries() -> None:
-    """Tries at external calls: what they came to, and when they are repeated."""
+    """Attempts at external calls: their results, and the policy by which they are repeated."""
 
 
 @click.group(
     cls=LazyGroup,
     lazy={
         "show": ("retries", "Show the policy in force, and what in it was changed at run time."),
-        "set": ("retries", "Change some fields; what else was changed before stays changed."),
-        "undo": ("retries", "Go back to what was in force before the last change."),
+        "set": ("retries", "Change some fields; earlier changes of others stay."),
+        "undo": ("retries", "Revert the last change."),
     },
 )
 def policy() -> None:
-    """How often, how soon and for how long calls are tried again. A change holds in every process at once."""
+    """How often, how soon and for how long calls are retried. A change holds in every process at once."""
 
 
 @click.group(
     cls=LazyGroup,
     lazy={
-        "add": ("officer", "Let somebody in."),
+        "add": ("officer", "Add somebody who can sign in."),
         "list": ("officer", "Show all officers."),
-        "passwd": ("officer", "Give an officer a new password."),
-        "deactivate": ("officer", "Let somebody in no more."),
+        "passwd": ("officer", "Set a new password."),
+        "deactivate": ("officer", "End an officer's access."),
     },
 )
 def officer() -> None:
@@ -250,9 +250,9 @@ def officer() -> None:
 @click.group(
     cls=LazyGroup,
     lazy={
-        "new": ("apikey", "Make a key."),
+        "new": ("apikey", "Create a key."),
         "list": ("apikey", "Show all keys, without their secrets."),
-        "revoke": ("apikey", "End a key at once."),
+        "revoke": ("apikey", "Revoke a key at once."),
     },
 )
 def apikey() -> None:
@@ -262,7 +262,7 @@ def apikey() -> None:
 @click.group(
     cls=LazyGroup,
     lazy={
-        "export": ("audit", "Write the trail out."),
+        "export": ("audit", "Export the trail."),
         "forget-note": ("audit", "Remove what somebody typed as a reason, for good."),
     },
 )
@@ -291,7 +291,7 @@ def audit() -> None:
         "counts": ("bench", "Counting all entries by status."),
         "breaker": (
             "bench",
-            "May I call, and it went well: in memory beside pybreaker, and Redis with memory before it.",
+            "Admitting calls and reporting success: memory beside pybreaker, and Redis behind memory.",
         ),
     },
 )

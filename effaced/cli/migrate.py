@@ -12,7 +12,7 @@ from effaced.core.config import Settings
 @click.command()
 @click.pass_obj
 def migrate(settings: Settings) -> None:
-    """Bring the database to the shape this version of effaced needs.
+    """Bring the database to the schema this version of effaced needs.
 
     Only tables whose names start with effaced_ are touched. Safe to run again, and by several
     processes at once.

@@ -31,7 +31,7 @@ _COLOURS = {
 @click.command()
 @click.pass_obj
 def check(settings: Settings) -> None:
-    """Read notify.yaml as the workers do, and show whom it names. Sends nothing.
+    """Read notify.yaml as the workers do, and show its targets. Sends nothing.
 
     Exits with 2 if the file can't be used, with every problem and its line.
     """

@@ -44,7 +44,7 @@ _password_from_stdin = click.option(
 @_password_from_stdin
 @click.pass_obj
 def add(settings: Settings, email: str, name: str, role: str, password_stdin: bool) -> None:
-    """Let somebody in. The password needs at least 12 characters."""
+    """Add somebody who can sign in. The password needs at least 12 characters."""
     password = _password(password_stdin)
     with open_database(settings.database_url).begin() as session:
         create_officer(session, email=email, name=name, role=Role(role), password=password, actor=_ACTOR)
@@ -77,7 +77,7 @@ def list_command(settings: Settings, as_json: bool) -> None:
 @_password_from_stdin
 @click.pass_obj
 def passwd(settings: Settings, email: str, password_stdin: bool) -> None:
-    """Give an officer a new password. Ends their open sessions and the wait after many wrong passwords."""
+    """Set a new password. Ends their open sessions and the wait after many wrong passwords."""
     database = open_database(settings.database_url)
     with database.read() as session:
         found = _find(session, email)  # before anybody types a password for nothing
@@ -92,7 +92,7 @@ def passwd(settings: Settings, email: str, password_stdin: bool) -> None:
 @click.argument("email")
 @click.pass_obj
 def deactivate(settings: Settings, email: str) -> None:
-    """Let somebody in no more. What they did stays in the audit trail."""
+    """End an officer's access. What they did stays in the audit trail."""
     with open_database(settings.database_url).begin() as session:
         deactivate_officer(session, _find(session, email), actor=_ACTOR)
     click.echo("Deactivated; open sessions have ended.")

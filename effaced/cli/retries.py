@@ -53,7 +53,7 @@ def _resolver(help_: str) -> Callable[[F], F]:
 @_JSON
 @click.pass_obj
 def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool) -> None:
-    """Show the last hours in short, resolver by resolver."""
+    """Summarise the last hours, resolver by resolver."""
     require_hours(hours)
     with _opened(settings) as database, database.read() as session:
         _refuse_unknown(session, settings, resolver)
@@ -180,7 +180,7 @@ def _fields(command: F) -> F:
 @_REASON
 @click.pass_obj
 def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fields: Any) -> None:
-    """Change some fields; what else was changed before stays changed."""
+    """Change some fields; earlier changes of others stay."""
     changes = {name: value for name, value in fields.items() if value is not None}
     if "retry_status_codes" in changes:
         changes["retry_status_codes"] = _codes(changes["retry_status_codes"])
@@ -200,7 +200,7 @@ def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fiel
 @_REASON
 @click.pass_obj
 def undo(settings: Settings, resolver: str | None, reason: str | None) -> None:
-    """Go back to what was in force before the last change."""
+    """Revert the last change."""
     with _opened(settings) as database, database.begin() as session:
         note = write_note(session, settings.keyring, reason, author=_ACTOR) if reason else None
         undo_override(session, _target(resolver), actor=_ACTOR, note=note)

@@ -76,7 +76,7 @@ def worker(settings: Settings, burst: bool, breakers: tuple[str, ...]) -> None:
 @click.command()
 @click.pass_obj
 def scheduler(settings: Settings) -> None:
-    """See to whatever is due, every few seconds. One is enough; more do no harm."""
+    """Start whatever is due, every few seconds. One is enough; more do no harm."""
     runtime = Runtime(settings)
     bell = require_bell(runtime)
     runtime.require_ready()
@@ -87,7 +87,7 @@ def scheduler(settings: Settings) -> None:
 @_BREAKER
 @click.pass_obj
 def drain(settings: Settings, breakers: tuple[str, ...]) -> None:
-    """Do everything that is due, once, without Redis: for cron, and for places that have no workers."""
+    """Do everything that is due, once, without Redis: for cron, and for places without workers."""
     runtime = Runtime(settings, breaker_overrides=breakers)
     try:
         click.echo(_drained(runtime))

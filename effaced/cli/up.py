@@ -50,7 +50,7 @@ _NO_SOCKETS: Mapping[str, socket] = {}
     help="Where keys, logs and the embedded database are kept.",
 )
 def up(with_demo: bool, port: int, data: Path) -> None:
-    """Run web, worker and scheduler on this machine, with a private Valkey. Ctrl-C ends all of it.
+    """Run web, worker and scheduler on this machine, with a private Valkey. Ctrl-C stops everything.
 
     Without --demo it runs on your settings (EFFACED_*); a key is made and kept if EFFACED_KEYS is not set.
     """

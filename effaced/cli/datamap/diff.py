@@ -25,7 +25,7 @@ from effaced.datamap.show.diff import Difference, compare
 @json_option
 @click.pass_obj
 def diff(settings: Settings, old: Path | None, new: Path | None, live: bool, as_json: bool) -> None:
-    """Say what the map NEW does that the map OLD does not, the gravest first.
+    """Say what the map NEW does that the map OLD does not, the most serious first.
 
     NEW is the map in the settings if it is not named. With --live, one map (OLD, or that in the settings) is
     compared with the database: what it does not declare, and what is gone.

@@ -68,7 +68,7 @@ _ALL = click.option("--all", "everything", is_flag=True, help="All resolvers, pr
 def pause_resolver(
     settings: Settings, name: str | None, everything: bool, reason: str, hours: float | None
 ) -> None:
-    """Have nothing more called. What waits keeps its attempts; what is in flight is finished."""
+    """Stop calls to one resolver, or to all. Entries keep their attempts; calls in flight are finished."""
     chosen = _chosen(settings, name, everything)
     with _writing(settings) as session:
         steer.pause(session, settings.keyring, chosen, actor="cli", reason=reason, hours=hours)
@@ -81,7 +81,7 @@ def pause_resolver(
 @click.option("--reason", required=True, help="What has changed; it is kept in the audit trail's notes.")
 @click.pass_obj
 def resume_resolver(settings: Settings, name: str | None, everything: bool, reason: str) -> None:
-    """Have it called again. The scheduler's next sweep brings the work back."""
+    """Allow calls again. The scheduler's next sweep queues the work."""
     chosen = _chosen(settings, name, everything, known=False)
     with _writing(settings) as session:
         steer.resume(session, settings.keyring, chosen, actor="cli", reason=reason)
