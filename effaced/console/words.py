@@ -124,7 +124,7 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Action.ANONYMISED, Badge("Anonymised", "good", "check")),
     (Action.PSEUDONYMISED, Badge("Pseudonymised", "info", "key")),
     (Action.RETAINED, Badge("Retained", "warn", "lock")),
-    (Action.DETACHED, Badge("Let go", "quiet", "out")),
+    (Action.DETACHED, Badge("Detached", "quiet", "out")),
     (Blocker.APPROVAL, Badge("Approval", "warn", "user")),
     (Blocker.HOLD, Badge("Hold", "warn", "pause")),
     (Blocker.ABANDONED, Badge("Abandoned", "bad", "alert")),

@@ -238,7 +238,7 @@ class _Search:
                 continue
             columns = self.schema.tables[key.table].columns
             column = next((name for name in key.columns if columns[name].nullable), None)
-            # One that is let go of already is no help: another pointer of the same rows holds on.
+            # Detaching the same column again is no help: another pointer of those rows is in the way.
             if column and column not in self.detaching.setdefault(key.table, set()):
                 self.detaching[key.table].add(column)
                 return True

@@ -30,7 +30,7 @@ class Action(StrEnum):
     """Changed, but some cells hold a keyed hash: they are still personal data."""
     RETAINED = "retained"
     DETACHED = "detached"
-    """Somebody else's rows, which only let go of the person."""
+    """Rows of somebody else: they stay, and stop mentioning the person."""
 
 
 class Retained(NamedTuple):

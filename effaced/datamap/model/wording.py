@@ -15,9 +15,9 @@ ROW_ACTIONS = {
     Action.ANONYMISED: "anonymised",
     Action.PSEUDONYMISED: "pseudonymised",
     Action.RETAINED: "retained",
-    Action.DETACHED: "let go",
+    Action.DETACHED: "detached",
 }
-"""What happens to rows. `let go`: they are somebody else's and only stop naming the person."""
+"""What happens to rows. `detached`: they are somebody else's, and stop mentioning the person."""
 
 ONLY_MENTIONS = "not a person's"
 

@@ -233,7 +233,7 @@ def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visit
     page = show(ada, house, request_id)
     assert "120,000 of 5,000,000 rows worked off" in page
     assert '<progress class="full" max="5000000" value="120000"' in page
-    assert "orders (let go)" in words(page)
+    assert "orders (detached)" in words(page)
     assert "Own database Under way worked off in batches" in words(page)
     [poll] = re.findall(r'hx-get="([^"]+)" hx-trigger="poll"', page)
     assert ada.get(html.unescape(poll), headers=HTMX).status_code == 204
@@ -277,7 +277,7 @@ def test_rows_of_others_that_let_go_are_told_in_the_plan(house: House, ada: Visi
     house.runtime.settings.datamap.write_text(DATAMAP.replace("rectify:", mention + tables))
     house.forget_map()
     page = words(show(ada, house, house.ask(3)))
-    assert "visits 2 Let go somebody else&#39;s rows, which no longer name the person" in page.replace(
+    assert "visits 2 Detached somebody else&#39;s rows, which no longer name the person" in page.replace(
         "'", "&#39;"
     )
     assert "This changes 7 rows in 3 tables" in page

@@ -141,8 +141,8 @@ def test_a_dry_run_shows_people_masked_samples_and_what_lets_go(run: Callable[..
     answer = run("show", "--subject", "1", "--samples")
     assert answer.exit_code == 0
     for said in (
-        "let go",
-        "customers, let go: 1, masked\n  referred_by: •\n",
+        "detached",
+        "customers, detached: 1, masked\n  referred_by: •\n",
         "notes, deleted: 3 of 4, masked",
         "number: tax law, until 2036-12-31",
         "Systems that would be called: files\n",
