@@ -17,18 +17,18 @@ _log = get_logger(__name__)
 
 TITLES = {
     400: (
-        "This form is too old",
-        "It was opened before you signed in, or elsewhere. Go back, reload the page and send it again.",
+        "This form has expired",
+        "It was opened before you signed in. Go back, reload the page and send it again.",
     ),
-    403: ("Not with your role", "You may read this, but not do it."),
-    404: ("Nothing here", "The address may be mistyped, or what it led to is gone."),
-    405: ("Not this way", "This address can't be used like that. Start from a page of the console."),
-    409: ("Somebody was faster", "What you were looking at has changed in the meantime. Load it again."),
-    413: ("Too much at once", "What was sent is larger than effaced accepts."),
-    422: ("That can't be used", "Something in the address or the form is not allowed."),
+    403: ("Not allowed for your role", "Your role is read-only here."),
+    404: ("Page not found", "The address may be mistyped, or the page no longer exists."),
+    405: ("Not allowed", "This address can't be opened directly. Start from the overview."),
+    409: ("Changed in the meantime", "This page has changed since you opened it. Reload it."),
+    413: ("Too large", "The form is larger than effaced accepts."),
+    422: ("Invalid input", "Something in the address or the form is not allowed."),
     500: (
         "Something broke",
-        "It is our fault, not yours, and nothing was changed. The log has the details under the id below.",
+        "This is an error in effaced. Nothing was changed. The log has the details under the id below.",
     ),
     503: (
         "Not available right now",

@@ -65,7 +65,7 @@ def guard() -> Response | None:
         return ask_to_sign_in()
     _csrf.protect()
     if request.method not in _SAFE and not _may_send(view):
-        abort(403, "Your role reads everything and changes nothing. An officer or an admin can do this.")
+        abort(403, "Your role is read-only. An officer or an admin can do this.")
     return None
 
 

@@ -45,7 +45,7 @@ class Badge:
 
 
 class Station(StrEnum):
-    """Where a call stands beyond its status: what it waits for, or why nobody need look at it."""
+    """A call's state beyond its status: what it waits for, or that it is superseded."""
 
     PAUSED = "paused"
     AFTER = "after"
@@ -54,7 +54,7 @@ class Station(StrEnum):
 
 
 class Circuit(StrEnum):
-    """How a breaker stands, a person's hand and a vendor's own pause included."""
+    """A breaker's state on screen, including pins and a vendor's pause."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -64,10 +64,10 @@ class Circuit(StrEnum):
     COOLING = "cooling"
 
 
-# What has to happen next to a request, where its status alone says so.
+# The next action on a request, where the status alone determines it.
 NEXT_ACTIONS = {
     RequestStatus.RECEIVED: "Nothing for you: the request is being taken in.",
-    RequestStatus.IDENTITY_CHECK: "The person's identity has to be checked.",
+    RequestStatus.IDENTITY_CHECK: "An officer has to check the person's identity.",
     RequestStatus.ON_HOLD: "A legal hold has to end or be lifted.",
     RequestStatus.REFUSED: "Nothing: the request was refused.",
     RequestStatus.CANCELLED: "Nothing: the request was cancelled.",
@@ -86,17 +86,17 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (OutboxStatus.PENDING, Badge("Queued", "quiet", "dots")),
     (OutboxStatus.IN_FLIGHT, Badge("Calling", "info", "cycle")),
     (OutboxStatus.SUCCEEDED, Badge("Done", "good", "check")),
-    (OutboxStatus.FAILED, Badge("Will be tried again", "warn", "cycle")),
+    (OutboxStatus.FAILED, Badge("Will be retried", "warn", "cycle")),
     (OutboxStatus.SCHEDULED, Badge("Waiting at vendor", "info", "hourglass")),
     (OutboxStatus.ABANDONED, Badge("Abandoned", "bad", "cross")),
     (StepOutcome.ERASED, Badge("Erased", "good", "check")),
-    (StepOutcome.ALREADY_ABSENT, Badge("Was not there", "good", "check")),
-    (StepOutcome.EXPIRED, Badge("Expired, by the vendor's word", "quiet", "hourglass")),
+    (StepOutcome.ALREADY_ABSENT, Badge("Already absent", "good", "check")),
+    (StepOutcome.EXPIRED, Badge("Expired, vendor's word", "quiet", "hourglass")),
     (StepOutcome.VERIFIED_EXPIRY, Badge("Expired, verified", "good", "check")),
     (StepOutcome.RETAINED, Badge("Retained by vendor", "warn", "lock")),
     (StepOutcome.ATTESTED, Badge("Done by hand", "good", "user")),
     (StepOutcome.RECTIFIED, Badge("Corrected", "good", "check")),
-    (StepOutcome.SUPERSEDED, Badge("Overtaken", "quiet", "cross")),
+    (StepOutcome.SUPERSEDED, Badge("Superseded", "quiet", "cross")),
     (Verification.DUE, Badge("Not verified yet", "warn", "clock")),
     (Verification.CONFIRMED, Badge("Confirmed gone", "good", "check")),
     (Verification.STILL_PRESENT, Badge("Still present", "bad", "alert")),
@@ -111,7 +111,7 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Evidence.NOT_VERIFIABLE, Badge("Not verifiable", "bad", "alert")),
     (DeadLetterStatus.PENDING, Badge("Open", "bad", "alert")),
     (DeadLetterStatus.REVIEWING, Badge("In review", "warn", "eye")),
-    (DeadLetterStatus.REPLAYING, Badge("Being tried again", "info", "cycle")),
+    (DeadLetterStatus.REPLAYING, Badge("Being retried", "info", "cycle")),
     (DeadLetterStatus.RESOLVED, Badge("Resolved", "good", "check")),
     (DeadLetterStatus.REQUIRES_REVIEW, Badge("Failed again", "bad", "alert")),
     (DeadLetterStatus.PERMANENTLY_FAILED, Badge("Given up", "quiet", "cross")),
@@ -127,28 +127,28 @@ _BADGES: list[tuple[StrEnum, Badge]] = [
     (Action.DETACHED, Badge("Detached", "quiet", "out")),
     (Blocker.APPROVAL, Badge("Approval", "warn", "user")),
     (Blocker.HOLD, Badge("Hold", "warn", "pause")),
-    (Blocker.ABANDONED, Badge("Abandoned", "bad", "alert")),
+    (Blocker.ABANDONED, Badge("Failed step", "bad", "alert")),
     (Blocker.VENDOR, Badge("Vendor", "info", "hourglass")),
     (Blocker.PERSON, Badge("Person", "warn", "user")),
     (Blocker.VERIFICATION, Badge("Not verified", "warn", "eye")),
     (WaitsFor.VENDOR, Badge("A vendor", "info", "hourglass")),
     (WaitsFor.PERSON, Badge("A person", "warn", "user")),
     (RetentionState.DUE, Badge("Ended", "warn", "clock")),
-    (RetentionState.KEPT, Badge("Nothing due any more", "quiet", "check")),
-    (RetentionState.WAITING, Badge("Waits for rows that point at it", "info", "hourglass")),
-    (RetentionState.IN_USE, Badge("Key in use again: erase anew", "bad", "alert")),
-    (RetentionState.NOT_RETAINED, Badge("No longer retained: erase anew", "bad", "alert")),
-    (RetentionState.TABLE_GONE, Badge("Not in the map any more", "warn", "alert")),
+    (RetentionState.KEPT, Badge("Nothing left to erase", "quiet", "check")),
+    (RetentionState.WAITING, Badge("Waits for rows that reference it", "info", "hourglass")),
+    (RetentionState.IN_USE, Badge("Key in use again: request a new erasure", "bad", "alert")),
+    (RetentionState.NOT_RETAINED, Badge("No longer retained: request a new erasure", "bad", "alert")),
+    (RetentionState.TABLE_GONE, Badge("No longer in the map", "warn", "alert")),
     (RetentionState.UNREADABLE, Badge("Can't be read", "bad", "alert")),
     (Station.PAUSED, Badge("Paused", "warn", "pause")),
-    (Station.AFTER, Badge("Waits for another", "quiet", "hourglass")),
+    (Station.AFTER, Badge("Waits for another system", "quiet", "hourglass")),
     (Station.PERSON, Badge("Waiting for a person", "warn", "user")),
-    (Station.SUPERSEDED, Badge("Overtaken", "quiet", "cross")),
+    (Station.SUPERSEDED, Badge("Superseded", "quiet", "cross")),
     (Circuit.CLOSED, Badge("Breaker closed", "good", "check")),
     (Circuit.OPEN, Badge("Breaker open", "bad", "cross")),
-    (Circuit.TRIAL, Badge("Breaker on trial", "warn", "cycle")),
-    (Circuit.HELD_OPEN, Badge("Held open", "bad", "lock")),
-    (Circuit.HELD_CLOSED, Badge("Held closed", "warn", "lock")),
+    (Circuit.TRIAL, Badge("Breaker half-open", "warn", "cycle")),
+    (Circuit.HELD_OPEN, Badge("Pinned open", "bad", "lock")),
+    (Circuit.HELD_CLOSED, Badge("Pinned closed", "warn", "lock")),
     (Circuit.COOLING, Badge("Cooling down", "warn", "hourglass")),
 ]
 
@@ -159,21 +159,21 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (OutboxOperation.RECTIFY, "Correct"),
     (DeadLetterDomain.EXTERNAL_CALL, "External call"),
     (DeadLetterDomain.VERIFICATION, "Verification"),
-    (DeadLetterDomain.LOCAL_EXECUTION, "Own database"),
-    (DeadLetterDomain.ATTESTATION, "Work by hand"),
+    (DeadLetterDomain.LOCAL_EXECUTION, "Your database"),
+    (DeadLetterDomain.ATTESTATION, "Manual step"),
     (DeadLetterDomain.MESSAGE, "Message"),
     (AttemptOutcome.SUCCESS, "succeeded"),
     (AttemptOutcome.FAILURE, "failed"),
     (AttemptOutcome.TIMEOUT, "timed out"),
     (AttemptOutcome.CIRCUIT_OPEN, "was not made"),
-    (AttemptOutcome.SCHEDULED, "was answered with a later date"),
+    (AttemptOutcome.SCHEDULED, "was scheduled for a later date"),
     (CheckReason.CANARY_SEEN, "it saw a test person and did not see an invented one"),
     (CheckReason.CANARY_ERASED, "it saw a test person, who was erased, and saw that they were gone"),
     (CheckReason.CANARY_NOT_ERASED_YET, "it saw a test person, who was not erased at once"),
     (CheckReason.NO_READ_BACK, "the system has no read-back"),
-    (CheckReason.NO_CANARY, "no test person was seen, so it may find everybody absent"),
+    (CheckReason.NO_CANARY, "it saw no test person, so it may report everybody as absent"),
     (CheckReason.INVENTED_REFUSED, "the system refuses an invented person, so nobody was seen absent"),
-    (CheckReason.MISFIT, "the configuration does not fit the system"),
+    (CheckReason.MISFIT, "the configuration does not match the system"),
     (CheckReason.CANARY_ABSENT, "it did not find a test person who should be there"),
     (CheckReason.CANARY_UNANSWERED, "the system gave no usable answer about a test person"),
     (CheckReason.INVENTED_PRESENT, "it found a person who was invented"),
@@ -181,27 +181,27 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (CheckReason.ERASE_FAILED, "the test person could not be erased"),
     (CheckReason.STILL_PRESENT, "it still found the test person after the system had erased them"),
     (CheckReason.NEVER_CHECKED, "it was never checked"),
-    (CheckReason.CONFIGURATION_CHANGED, "the configuration was changed after the last check"),
-    (NoticeType.ENTRY_ABANDONED, "A call was given up"),
+    (CheckReason.CONFIGURATION_CHANGED, "the configuration has changed since the last check"),
+    (NoticeType.ENTRY_ABANDONED, "A call was abandoned"),
     (NoticeType.VERIFICATION_FAILED, "Erased data may still be there"),
-    (NoticeType.EXECUTION_FAILED, "The own database could not be changed"),
-    (NoticeType.ATTESTATION_OVERDUE, "A confirmation is overdue"),
+    (NoticeType.EXECUTION_FAILED, "Your database could not be changed"),
+    (NoticeType.ATTESTATION_OVERDUE, "An attestation is overdue"),
     (NoticeType.RESOLVER_PAUSED, "A system is paused"),
-    (NoticeType.RESOLVER_ABSENCES, "A system suddenly knows nobody"),
-    (NoticeType.BREAKER_OPENED, "Calls to a system are held back"),
-    (NoticeType.BREAKER_CLOSED, "A system is called again"),
+    (NoticeType.RESOLVER_ABSENCES, "A system suddenly finds nobody"),
+    (NoticeType.BREAKER_OPENED, "A circuit breaker opened"),
+    (NoticeType.BREAKER_CLOSED, "A circuit breaker closed"),
     (NoticeType.REQUEST_COMPLETED, "A request is completed"),
     (BreakerState.CLOSED, "closed"),
     (BreakerState.OPEN, "open"),
-    (BreakerState.HALF_OPEN, "on trial"),
+    (BreakerState.HALF_OPEN, "half-open"),
     (PolicyKind.RETRY, "Retry policy"),
     (PolicyKind.BREAKER, "Breaker policy"),
     (PolicyKind.RATE, "Rate limit"),
-    (PolicyScope.GLOBAL, "Everything"),
-    (PolicyScope.RESOLVER, "Resolver"),
+    (PolicyScope.GLOBAL, "All systems"),
+    (PolicyScope.RESOLVER, "System"),
     (PolicyScope.HOST, "Host"),
     (PolicyScope.REQUEST, "Request"),
-    (DeliveryStatus.PENDING, "On its way"),
+    (DeliveryStatus.PENDING, "Pending"),
     (DeliveryStatus.DELIVERED, "Delivered"),
     (DeliveryStatus.UNDELIVERABLE, "Undeliverable"),
     (Role.AUDITOR, "Auditor"),
@@ -209,37 +209,38 @@ _LABELS: list[tuple[StrEnum, str]] = [
     (Role.ADMIN, "Admin"),
 ]
 
-# What a dead letter's recommended action asks of the reader.
+# What each recommended action of a dead letter means for an officer.
 ADVICE = {
-    "check_with_vendor": "The vendor reported success, yet the data is there. Ask the vendor, then requeue.",
-    "fix_and_requeue": "Trying again will not help until the cause is fixed. Fix it, then requeue.",
-    "requeue_when_vendor_is_back": "The vendor did not answer long enough. Requeue once it does.",
-    "requeue_when_it_answers": "The message did not get through. See to the target, then requeue.",
-    "reissue": "It can't be requeued: the corrected values went with the failure. "
+    "check_with_vendor": "The vendor reported success, but the data is still there. "
+    "Ask the vendor, then retry.",
+    "fix_and_requeue": "A retry will not help until the cause is fixed. Fix it, then retry.",
+    "requeue_when_vendor_is_back": "The vendor was unavailable for too long. Retry once it answers.",
+    "requeue_when_it_answers": "The message could not be delivered. Fix the target, then retry.",
+    "reissue": "It can't be retried: the corrected values were deleted when it failed. "
     "Send the correction again, or correct it by hand and attest.",
     "confirm_or_cancel": "The row under the person's key has none of the identifiers that were recorded when "
     "the request came in: it may be somebody else's. Confirm that it is the same person, or cancel.",
-    "find_the_cause": "It was tried again and failed in the same way. Find the cause before the next try.",
-    "escalate": "It keeps failing after being tried again. Somebody who can change the system has to look.",
+    "find_the_cause": "It was retried and failed in the same way. Find the cause before the next retry.",
+    "escalate": "It keeps failing after retries. Ask somebody who can change the system.",
     "do_by_hand_and_attest": "Nobody attested it in time. Do it by hand, then attest; "
-    "a requeue sets a new date.",
+    "a retry sets a new date.",
 }
 
-# Why a breaker moved.
+# The reasons of breaker transitions.
 MOVES = {
-    "consecutive_failures": "calls failed one after the other",
-    "rolling_failures": "too many calls failed within a short time",
-    "trial_started": "its wait was over, a call is tried",
-    "trial_failed": "the call on trial failed",
-    "trials_succeeded": "the calls on trial succeeded",
-    "forced_open": "somebody holds it open",
-    "forced_closed": "somebody holds it closed",
-    "unpinned": "somebody unpinned it",
-    "reset": "somebody reset it",
-    "deleted": "somebody deleted it",
-    "retry_after": "the vendor asked for a pause",
-    "known_open": "it was known to be open when its store came back",
-    "known_half_open": "it was known to be on trial when its store came back",
+    "consecutive_failures": "too many consecutive failures",
+    "rolling_failures": "too many failures within the window",
+    "trial_started": "its wait was over: trial call",
+    "trial_failed": "the trial call failed",
+    "trials_succeeded": "the trial calls succeeded",
+    "forced_open": "pinned open",
+    "forced_closed": "pinned closed",
+    "unpinned": "unpinned",
+    "reset": "reset",
+    "deleted": "deleted",
+    "retry_after": "the vendor asked for a pause (Retry-After)",
+    "known_open": "it was open when the store recovered",
+    "known_half_open": "it was half-open when the store recovered",
 }
 
 

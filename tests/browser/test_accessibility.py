@@ -167,11 +167,11 @@ def test_the_way_through_a_requeue(filled_site: Site, desk_at: Open, dark: bool)
     desk = desk_at(filled_site)
     desk.go("/console/abandoned")
     desk.page.locator("tbody input[type=checkbox]").first.check()
-    desk.page.get_by_role("button", name="Requeue selected").click()
+    desk.page.get_by_role("button", name="Retry selected").click()
     desk.page.get_by_label("Reason").wait_for()
     assert violations(desk, dark=dark) == []
     desk.page.go_back()
-    desk.page.get_by_role("button", name="Requeue all that match").click()
+    desk.page.get_by_role("button", name="Retry all that match").click()
     desk.page.get_by_label("Reason").wait_for()
     assert violations(desk, dark=dark) == []
     desk.go("/console/abandoned")
@@ -189,7 +189,7 @@ def test_the_way_through_a_requeue(filled_site: Site, desk_at: Open, dark: bool)
 def test_the_way_through_work_by_hand(filled_site: Site, desk_at: Open, dark: bool) -> None:
     desk = desk_at(filled_site)
     desk.go("/console/abandoned")
-    desk.page.get_by_role("link", name="Done by hand").first.click()
+    desk.page.get_by_role("link", name="Attest").first.click()
     desk.page.get_by_label("How it was done").wait_for()
     assert violations(desk, dark=dark) == []
     desk.page.get_by_label("Why you need the reference").fill(" ")
@@ -224,7 +224,7 @@ def test_the_forms_of_a_pause_and_of_a_second_look(filled_site: Site, desk_at: O
     desk.page.get_by_role("alert").first.wait_for()
     assert violations(desk, dark=dark) == []
     desk.go("/console/verified")
-    desk.page.get_by_role("link", name="Look again").first.click()
+    desk.page.get_by_role("link", name="Verify again").first.click()
     desk.page.get_by_label("Reason").wait_for()
     assert violations(desk, dark=dark) == []
 

@@ -77,7 +77,7 @@ def test_without_javascript_a_reference_is_shown_and_the_work_attested(site: Sit
 def test_a_system_is_paused_and_resumed(site: Site, desk_at: Open, script: bool) -> None:
     desk = desk_at(site, java_script_enabled=script)
     desk.go("/console/resolvers")
-    for verb, said in (("pause", "crm is paused."), ("resume", "crm is called again.")):
+    for verb, said in (("pause", "crm is paused."), ("resume", "crm is resumed.")):
         desk.page.locator("#system-crm .steer summary").click()
         desk.page.locator(f"#{verb}-crm").fill("Their maintenance.")
         desk.page.locator("#system-crm .steer button").click()

@@ -137,14 +137,14 @@ def test_requeueing_shows_what_became_of_each(site: Site, desk_at: Open) -> None
     site.house.run()
     desk = desk_at(site)
     desk.go("/console/abandoned")
-    selected = desk.page.get_by_role("button", name="Requeue selected")
+    selected = desk.page.get_by_role("button", name="Retry selected")
     expect(selected).to_be_disabled()
     desk.page.get_by_label("Choose crm").check()
-    expect(selected).to_have_accessible_name("Requeue selected (1)")
+    expect(selected).to_have_accessible_name("Retry selected (1)")
     selected.click()
     desk.page.get_by_label("Reason").fill("The vendor is back.")
-    desk.page.get_by_role("button", name="Requeue 1").click()
-    results = desk.page.get_by_role("heading", name="1 of 1 requeued")
+    desk.page.get_by_role("button", name="Retry 1").click()
+    results = desk.page.get_by_role("heading", name="1 of 1 retried")
     expect(results).to_be_focused()
 
 
@@ -284,7 +284,7 @@ def test_a_table_is_found_by_keyboard_without_javascript(filled_site: Site, desk
 def test_without_javascript_rows_are_looked_at_masked(site: Site, desk_at: Open) -> None:
     desk = desk_at(site, java_script_enabled=False)
     desk.go(f"/console/requests/{ref_of(site.house, site.house.ask(3))}")
-    desk.page.get_by_role("link", name="Look at rows, masked").click()
+    desk.page.get_by_role("link", name="Show masked rows").click()
     expect(desk.page.get_by_role("list", name="Rows of customers, masked")).to_contain_text("••••")
     desk.page.get_by_role("link", name="Hide rows").click()
     expect(desk.page.get_by_role("list", name="Rows of customers, masked")).to_have_count(0)
@@ -296,7 +296,7 @@ def test_without_javascript_a_request_is_approved(site: Site, desk_at: Open) -> 
     desk.go(f"/console/requests/{ref_of(site.house, request_id)}")
     desk.page.get_by_label("Reason").fill(REASON)
     desk.page.get_by_role("button", name="Approve and erase").click()
-    expect(desk.page.locator(".notice")).to_have_text("Approved and executed in the own database.")
+    expect(desk.page.locator(".notice")).to_have_text("Approved and executed in your database.")
     assert status_of(site.house, request_id) is RequestStatus.RUNNING
 
 

@@ -28,7 +28,7 @@ def test_a_breaker_is_held_open_once_its_consequences_were_shown(
     desk.go("/console/resolvers")
     desk.page.get_by_role("link", name="crm").first.click()
     desk.page.get_by_role("link", name="Force open").click()
-    expect(desk.page.locator(".picked")).to_contain_text("Nothing is called at crm for that time.")
+    expect(desk.page.locator(".picked")).to_contain_text("No calls go to crm for that time.")
     desk.page.get_by_label("For how many minutes").fill("soon")
     desk.page.get_by_label("Reason").fill("They lose every second call.")
     desk.page.get_by_role("button", name="Force open").click()
@@ -36,7 +36,7 @@ def test_a_breaker_is_held_open_once_its_consequences_were_shown(
     expect(desk.page.get_by_label("Reason")).to_have_value("They lose every second call.")
     desk.page.get_by_label("For how many minutes").fill("90")
     desk.page.get_by_role("button", name="Force open").click()
-    expect(desk.page.locator("#live")).to_contain_text("another 1 h 30 min. Ada Okafor holds it open")
+    expect(desk.page.locator("#live")).to_contain_text("for another 1 h 30 min. Pinned open by Ada Okafor")
     assert site.house.runtime.breakers.current_state(resolver="crm") is BreakerState.OPEN
 
 
@@ -45,9 +45,9 @@ def test_a_set_is_requeued_and_watched_to_its_end(site: Site, desk_at: Open, scr
     add_letters(site.house, 130)
     desk = desk_at(site, java_script_enabled=script, color_scheme="dark" if script else "light")
     desk.go("/console/abandoned")
-    desk.page.get_by_role("button", name="Requeue all that match this filter (130)").click()
+    desk.page.get_by_role("button", name="Retry all that match this filter (130)").click()
     desk.page.get_by_label("Reason").fill("The vendor is back.")
-    desk.page.get_by_role("button", name="Requeue 130").click()
+    desk.page.get_by_role("button", name="Retry 130").click()
     expect(desk.page.locator("#live")).to_contain_text("100 of 130")
     if script:
         assert violations(desk) == []
@@ -55,7 +55,7 @@ def test_a_set_is_requeued_and_watched_to_its_end(site: Site, desk_at: Open, scr
     if script:
         desk.page.evaluate("htmx.trigger(document.querySelector('[data-poll]'), 'poll')")
     else:
-        desk.page.get_by_role("link", name="Look again").click()
+        desk.page.get_by_role("link", name="Refresh").click()
     expect(desk.page.locator("#live")).to_contain_text("130 of 130")
     expect(desk.page.locator("[data-poll]")).to_have_count(0)
 
@@ -118,9 +118,9 @@ def test_a_poll_takes_neither_the_focus_nor_the_rows_that_were_loaded(site: Site
     add_letters(site.house, 230)
     desk = desk_at(site)
     desk.go("/console/abandoned")
-    desk.page.get_by_role("button", name="Requeue all that match this filter").click()
+    desk.page.get_by_role("button", name="Retry all that match this filter").click()
     desk.page.get_by_label("Reason").fill("The vendor is back.")
-    desk.page.get_by_role("button", name="Requeue 230").click()
+    desk.page.get_by_role("button", name="Retry 230").click()
     rows = desk.page.locator("#each tbody tr:not(.more)")
     expect(rows).to_have_count(50)
     desk.page.get_by_role("link", name="Load more").click()

@@ -39,12 +39,14 @@ def _rows(payload: Payload) -> str:
     rows = sum(table["rows"] for table in tables)
     calls = payload["external_calls"]
     names = {table["table"] for table in tables}  # one whose rows also let go of the person is there twice
-    own = f"Own database changed: {_count(rows, 'row')} in {_count(len(names), 'table')}"
+    own = f"Your database changed: {_count(rows, 'row')} in {_count(len(names), 'table')}"
     return f"{own}.{_retained(payload['retained'])} {_count(calls, 'external call')} queued."
 
 
 def _read_back(payload: Payload) -> str:
-    gone = f"Own database read back: nothing that had to go is left in {_count(payload['tables'], 'table')}."
+    gone = (
+        f"Your database was read back: nothing to be erased is left in {_count(payload['tables'], 'table')}."
+    )
     return f"{gone}{_retained(payload.get('kept', ()))}"
 
 
@@ -61,26 +63,28 @@ def _where(payload: Payload) -> str:
 
 def _begun(payload: Payload) -> str:
     rows = sum(table["rows"] for table in payload["tables"])
-    return f"Very many rows: {_count(rows, 'row')} are worked off in batches before the rest."
+    return f"Very many rows: {_count(rows, 'row')} are changed in batches before the rest."
 
 
 def _corrected(payload: Payload) -> str:
     """Which fields, in how many rows; never a value."""
     rows = sum(table["rows"] for table in payload["tables"])
-    own = f"Own database corrected ({', '.join(payload['fields'])}): {_count(rows, 'row')} changed"
+    own = f"Your database corrected ({', '.join(payload['fields'])}): {_count(rows, 'row')} changed"
     return f"{own}. {_count(payload['external_calls'], 'external call')} queued."
 
 
 def _retention(payload: Payload) -> str:
     if payload["action"] == "closed":
-        return f"The data map has no table {payload['table']} any more: nothing is registered as kept there."
+        table = payload["table"]
+        return f"The data map has no table {table} any more: retention of its rows is no longer tracked."
     return f"Retention ended: {_count(payload['rows'], 'row')} of {payload['table']} {payload['action']}."
 
 
 def _abandoned(payload: Payload) -> str:
     if payload.get("superseded_by"):
-        return f"{payload['resolver']} was not called: a later request has overtaken the correction."
-    return f"{payload['resolver']} was abandoned {_tries(payload)} ({payload['error']}, {payload['code']})."
+        return f"{payload['resolver']} was not called: a later request supersedes the correction."
+    why = f"({payload['error']}, {payload['code']})"
+    return f"{payload['resolver']} was abandoned {_after_attempts(payload)} {why}."
 
 
 def _succeeded(payload: Payload) -> str:
@@ -96,7 +100,7 @@ def _rectified(payload: Payload) -> str:
     superseded = payload.get("superseded", 0)
     if not superseded:
         return "Completed: every external call has succeeded."
-    return f"Completed: {_count(superseded, 'call')} overtaken by a later request, the others succeeded."
+    return f"Completed: {_count(superseded, 'call')} superseded by a later request, the others succeeded."
 
 
 def _by_hand(payload: Payload, moment: Moment) -> str:
@@ -110,7 +114,7 @@ def _by_hand(payload: Payload, moment: Moment) -> str:
 def _attested(payload: Payload) -> str:
     what = "erased" if payload["operation"] == OutboxOperation.ERASE else "corrected"
     before = f" It had been abandoned ({payload['prior_error']})." if payload.get("prior_error") else ""
-    return f"{payload['resolver']} was {what} by hand, on a person's word.{before}"
+    return f"{payload['resolver']} was {what} by hand, as attested by an officer.{before}"
 
 
 def _everything(payload: Payload) -> str:
@@ -119,14 +123,14 @@ def _everything(payload: Payload) -> str:
 
 _PAUSES = {
     "officer": "was paused",
-    "credentials_refused": "was paused by itself: it refused our credentials",
+    "credentials_refused": "was paused automatically: it refused our credentials",
 }
 
 
 def _paused(payload: Payload, moment: Moment) -> str:
     how = _PAUSES.get(payload["code"], f"was paused ({payload['code']})")
     until = f" Until {moment(datetime.fromisoformat(payload['until']))}." if payload.get("until") else ""
-    return f"{_everything(payload)} {how}. Nothing more is called; what waits loses no tries.{until}"
+    return f"{_everything(payload)} {how}. No more calls are made; waiting calls lose no attempts.{until}"
 
 
 def _checked(payload: Payload) -> str:
@@ -163,19 +167,19 @@ def _breaker(payload: Payload) -> str:
 
 
 def _forced(how: str) -> Callable[[Payload, Moment], str]:
-    def told(payload: Payload, moment: Moment) -> str:
+    def sentence(payload: Payload, moment: Moment) -> str:
         end = payload["until"] and f" until {moment(datetime.fromisoformat(payload['until']))}"
         return f"The breaker of {_breaker(payload)} was {how}{end or ''}."
 
-    return told
+    return sentence
 
 
 def _count(number: int, one: str) -> str:
     return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
-def _tries(payload: Payload) -> str:
-    return f"after {_count(payload['attempts'], 'try').replace('trys', 'tries')}"
+def _after_attempts(payload: Payload) -> str:
+    return f"after {_count(payload['attempts'], 'attempt')}"
 
 
 def _outcome(payload: Payload) -> str:
@@ -202,7 +206,7 @@ def _outcome(payload: Payload) -> str:
 def _scheduled(payload: Payload, moment: Moment) -> str:
     until = moment(datetime.fromisoformat(payload["until"]))
     slipped = f" The date has moved {_count(payload['slips'], 'time')}." if payload["slips"] else ""
-    return f"{payload['resolver']} will let the data go by {until}.{slipped}"
+    return f"{payload['resolver']} will delete the data by {until}.{slipped}"
 
 
 def _refused_sign_ins(payload: Payload, moment: Moment) -> str:
@@ -236,12 +240,14 @@ GLOSSARY: dict[str, Sentence] = {
         ),
     ),
     "REQUEST_REPEATED": Sentence(
-        "quiet", "inbox", lambda _p, _m: "The same person asked again, in a request of its own."
+        "quiet", "inbox", lambda _p, _m: "The same person asked again in another request."
     ),
     "REQUEST_DUPLICATE": Sentence(
         "quiet",
         "inbox",
-        lambda _p, _m: "Duplicate: the person has an open erasure already, and this request ends with it.",
+        lambda _p, _m: (
+            "Duplicate: an erasure of this person is already open; this request is completed with it."
+        ),
     ),
     "REQUEST_DUPLICATE_COMPLETED": Sentence(
         "good", "check", lambda _p, _m: "Completed together with the request that it is a duplicate of."
@@ -249,7 +255,7 @@ GLOSSARY: dict[str, Sentence] = {
     "REQUEST_DUPLICATE_RELEASED": Sentence(
         "warn",
         "user",
-        lambda _p, _m: "No longer a duplicate: the earlier request does not answer it, so it needs a review.",
+        lambda _p, _m: "No longer a duplicate: the earlier request does not cover it, so it needs a review.",
     ),
     "REQUEST_CANCELLED": Sentence("warn", "cross", lambda _p, _m: "Cancelled before it was executed."),
     "SUBJECT_CONFIRMED": Sentence(
@@ -272,16 +278,16 @@ GLOSSARY: dict[str, Sentence] = {
     "LOCAL_EXECUTION_FAILED": Sentence(
         "bad",
         "alert",
-        lambda p, _m: f"Changing the own database failed ({p['error']}){_where(p)}, {_tries(p)}.",
+        lambda p, _m: f"Changing your database failed ({p['error']}){_where(p)}, {_after_attempts(p)}.",
     ),
     "LOCAL_EXECUTION_REQUEUED": Sentence(
-        "info", "cycle", lambda _p, _m: "The change of the own database is to be tried again."
+        "info", "cycle", lambda _p, _m: "The change of your database will be retried."
     ),
     "RETENTION_ENDED": Sentence("good", "database", lambda p, _m: _retention(p)),
     "RETENTION_FAILED": Sentence(
         "bad",
         "alert",
-        lambda p, _m: f"What need not be kept any more could not be erased ({p['error']}).",
+        lambda p, _m: f"Data whose retention has ended could not be erased ({p['error']}).",
     ),
     "ERASURE_STEP_SUCCEEDED": Sentence("good", "check", lambda p, _m: f"{p['resolver']} {_outcome(p)}."),
     "ERASURE_STEP_FAILED": Sentence("bad", "cross", lambda p, _m: _abandoned(p)),
@@ -312,13 +318,14 @@ GLOSSARY: dict[str, Sentence] = {
     "ERASURE_REQUEUED": Sentence(
         "info",
         "cycle",
-        lambda p, _m: f"{p['resolver']} is to be tried again, with a full set of tries.",
+        lambda p, _m: f"{p['resolver']} will be retried with a full set of attempts.",
     ),
     "ABSENCE_SPIKED": Sentence(
         "bad",
         "alert",
         lambda p, _m: (
-            f"{p['resolver']} suddenly knew nobody: {p['absent']:,} of {p['answers']:,} were not there."
+            f"{p['resolver']} suddenly found nobody: it reported {p['absent']:,} of {p['answers']:,} people "
+            "as absent."
         ),
     ),
     "RESOLVER_CHECKED": Sentence("info", "eye", lambda p, _m: _checked(p)),
@@ -326,15 +333,15 @@ GLOSSARY: dict[str, Sentence] = {
         "info", "user", lambda p, _m: f"Attested: {p['resolver']} no longer holds the data."
     ),
     "ERASURE_READ_BACK_REQUESTED": Sentence(
-        "info", "cycle", lambda p, _m: f"{p['resolver']} is to be asked to erase, and looked at, once more."
+        "info", "cycle", lambda p, _m: f"{p['resolver']} will be called to erase and then read back again."
     ),
     "MESSAGE_REQUEUED": Sentence(
-        "info", "cycle", lambda p, _m: f"A message to {p['target']} is to be sent again."
+        "info", "cycle", lambda p, _m: f"The message to {p['target']} will be sent again."
     ),
     "BULK_REQUEUE": Sentence(
         "info",
         "cycle",
-        lambda p, _m: f"Requeued {p['requeued']:,} of {_count(p['chosen'], 'chosen dead letter')}.",
+        lambda p, _m: f"Retried {p['requeued']:,} of {_count(p['chosen'], 'selected failed step')}.",
     ),
     "ERASURE_COMPLETED": Sentence("good", "check", lambda p, _m: _succeeded(p)),
     "ERASURE_VERIFICATION_COMPLETED": Sentence(
@@ -344,23 +351,21 @@ GLOSSARY: dict[str, Sentence] = {
         "warn",
         "eye",
         lambda p, _m: (
-            f"Reopened: the request stood as completed although {_count(p['unverified'], 'step')} "
+            f"Reopened: the request was shown as completed although {_count(p['unverified'], 'step')} "
             f"{'is' if p['unverified'] == 1 else 'are'} not verified."
         ),
     ),
     "RECTIFICATION_COMPLETED": Sentence("good", "check", lambda p, _m: _rectified(p)),
     "RESOLVER_PAUSED": Sentence("warn", "pause", _paused),
-    "RESOLVER_RESUMED": Sentence(
-        "good", "arrow", lambda p, _m: f"{_everything(p)} was resumed and is called again."
-    ),
+    "RESOLVER_RESUMED": Sentence("good", "arrow", lambda p, _m: f"{_everything(p)} was resumed."),
     "POLICY_CHANGED": Sentence("info", "cycle", lambda p, _m: f"{_policy(p)} was changed: {_fields(p)}."),
     "POLICY_UNDONE": Sentence(
         "info",
         "cycle",
         lambda p, _m: f"A change of {_policy(p)[0].lower()}{_policy(p)[1:]} was undone: {_fields(p)}.",
     ),
-    "BREAKER_FORCED_OPEN": Sentence("warn", "pause", _forced("forced open: nothing is called")),
-    "BREAKER_FORCED_CLOSED": Sentence("warn", "arrow", _forced("forced closed: everything is called")),
+    "BREAKER_FORCED_OPEN": Sentence("warn", "pause", _forced("pinned open: no calls go out")),
+    "BREAKER_FORCED_CLOSED": Sentence("warn", "arrow", _forced("pinned closed: all calls go out")),
     "BREAKER_UNPINNED": Sentence(
         "info", "cycle", lambda p, _m: f"The breaker of {_breaker(p)} was unpinned."
     ),
@@ -372,14 +377,14 @@ GLOSSARY: dict[str, Sentence] = {
         "bad",
         "alert",
         lambda p, _m: (
-            f"A dead letter was opened: {label(DeadLetterDomain(p['domain'])).lower()}, {p['error']}."
+            f"A step failed permanently: {label(DeadLetterDomain(p['domain'])).lower()}, {p['error']}."
         ),
     ),
     "DEAD_LETTER_DECIDED": Sentence(
         "quiet",
         "inbox",
         lambda p, _m: (
-            f"A dead letter was {label(DeadLetterStatus(p['prior'])).lower()} "
+            f"A failed step was {label(DeadLetterStatus(p['prior'])).lower()} "
             f"and is now {label(DeadLetterStatus(p['status'])).lower()}."
         ),
     ),
@@ -387,40 +392,40 @@ GLOSSARY: dict[str, Sentence] = {
         "quiet",
         "user",
         lambda p, _m: (
-            "A dead letter was given to an officer."
+            "A failed step was assigned to an officer."
             if p.get("officer_id")
-            else "A dead letter was given back to everybody."
+            else "A failed step was unassigned."
         ),
     ),
-    "DEAD_LETTER_NOTED": Sentence("quiet", "user", lambda _p, _m: "A note was added to a dead letter."),
+    "DEAD_LETTER_NOTED": Sentence("quiet", "user", lambda _p, _m: "A note was added to a failed step."),
     "DEAD_LETTERS_ARCHIVED": Sentence(
-        "quiet", "inbox", lambda p, _m: f"{_count(p['count'], 'dead letter')} archived."
+        "quiet", "inbox", lambda p, _m: f"{_count(p['count'], 'failed step')} archived."
     ),
     "DEAD_LETTER_PURGED": Sentence(
         "warn",
         "cross",
         lambda p, _m: (
-            f"An archived dead letter was removed: {label(DeadLetterDomain(p['domain'])).lower()}, "
+            f"An archived failed step was deleted: {label(DeadLetterDomain(p['domain'])).lower()}, "
             f"{p['error']}."
         ),
     ),
     "DEAD_LETTERS_PURGED": Sentence(
-        "warn", "cross", lambda p, _m: f"{_count(p['count'], 'archived dead letter')} removed for good."
+        "warn", "cross", lambda p, _m: f"{_count(p['count'], 'archived failed step')} deleted."
     ),
     "REDRIVE_STARTED": Sentence(
         "info",
         "cycle",
         lambda p, _m: (
-            f"Another try for {_count(p['chosen'], 'dead letter')} began"
-            f"{', also where the tries were used up' if p['force'] else ''}."
+            f"A bulk retry of {_count(p['chosen'], 'failed step')} was started"
+            f"{', including those whose retries were used up' if p['force'] else ''}."
         ),
     ),
     "REDRIVE_ENDED": Sentence(
         "quiet",
         "cycle",
         lambda p, _m: (
-            f"That other try was {'cancelled' if p['cancelled'] else 'finished'}: "
-            f"{p['requeued']:,} requeued, {p['skipped']:,} left alone."
+            f"The bulk retry was {'cancelled' if p['cancelled'] else 'finished'}: "
+            f"{p['requeued']:,} retried, {p['skipped']:,} skipped."
         ),
     ),
     "OFFICER_CREATED": Sentence(
@@ -429,10 +434,10 @@ GLOSSARY: dict[str, Sentence] = {
         lambda p, _m: f"An account was created with the role {label(Role(p['role'])).lower()}.",
     ),
     "OFFICER_DEACTIVATED": Sentence(
-        "quiet", "user", lambda _p, _m: "An account was deactivated; its sessions ended."
+        "quiet", "user", lambda _p, _m: "An account was deactivated and its sessions ended."
     ),
     "PASSWORD_CHANGED": Sentence(
-        "quiet", "lock", lambda _p, _m: "A password was changed; its sessions ended."
+        "quiet", "lock", lambda _p, _m: "A password was changed and its sessions ended."
     ),
     "SIGNED_IN": Sentence("quiet", "user", lambda _p, _m: "Signed in."),
     "SIGN_IN_REFUSED": Sentence("warn", "lock", lambda p, m: _refused_sign_ins(p, m)),
@@ -450,12 +455,12 @@ GLOSSARY: dict[str, Sentence] = {
         lambda p, _m: f"Looked a person up by {p['kind']}: {_count(p['found'], 'request')} found.",
     ),
     "NOTE_FORGOTTEN": Sentence(
-        "quiet", "lock", lambda _p, _m: "A note was forgotten; the events that point at it stay."
+        "quiet", "lock", lambda _p, _m: "A note was erased; the events that refer to it stay."
     ),
     "AUDIT_EXPORTED": Sentence(
         "quiet",
         "download",
-        lambda p, _m: f"Exported the trail as {p['format']}, up to event {p['events_up_to']:,}.",
+        lambda p, _m: f"Exported the audit trail as {p['format']}, up to event {p['events_up_to']:,}.",
     ),
 }
 

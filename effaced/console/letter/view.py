@@ -52,8 +52,8 @@ _BECOMES = {
 _SAID = {
     Decision.RESOLVE: "Resolved.",
     Decision.REJECT: "Rejected.",
-    Decision.REVIEW: "Taken into review.",
-    Decision.REOPEN: "Open again.",
+    Decision.REVIEW: "In review.",
+    Decision.REOPEN: "Reopened.",
 }
 
 
@@ -103,7 +103,7 @@ def take(letter_id: UUID) -> Response:
     def act(session: Session) -> None:
         assign(session, letter_id, officer, actor=me().actor)
 
-    return _do(letter_id, act, "It is yours now." if officer else "It is nobody's now.", "assign", "")
+    return _do(letter_id, act, "Assigned to you." if officer else "Unassigned.", "assign", "")
 
 
 @blueprint.post("/abandoned/<uuid:letter_id>/notes")
@@ -120,7 +120,7 @@ def write(letter_id: UUID) -> Response:
 def decide(letter_id: UUID) -> Response:
     reason, word = request.form.get("reason", ""), request.form.get("decision", "")
     if word not in list(Decision):
-        said = "Say what is to become of it."
+        said = "Select a decision."
         return _page(letter_id, Typed("decide", reason, said, word))
     decision = Decision(word)
 
@@ -151,7 +151,7 @@ def decide_subject(letter_id: UUID) -> Response:
 
         said = "The request is cancelled. Nothing was erased."
     else:
-        return _page(letter_id, Typed("subject", reason, "Choose whether it is the same person."))
+        return _page(letter_id, Typed("subject", reason, "Select whether it is the same person."))
     return _do(letter_id, act, said, "subject", reason, choice)
 
 

@@ -92,7 +92,7 @@ def needs_of(session: Session) -> list[Need]:
             "user",
         ),
         Need(
-            "Dead letters",
+            "Failed steps",
             "failed for good, until someone acts",
             count_dead_letters(session, DeadLetterFilter()),
             url_for("console.abandoned.index"),
@@ -125,14 +125,14 @@ def needs_of(session: Session) -> list[Need]:
         ),
         Need(
             "Open breakers",
-            "calls are held back there",
+            "no calls go out there",
             len(not_closed(load_breakers())),
             url_for("console.resolvers.index", state=State.OPEN.value),
             "bad",
             "globe",
         ),
         Need(
-            "Paused resolvers",
+            "Paused systems",
             "nothing is called there",
             len(pauses(session).keys() - {ALL}),
             url_for("console.resolvers.index", state=State.PAUSED.value),

@@ -121,7 +121,7 @@ def cancel(redrive_id: UUID) -> Response:
     try:
         with runtime().db.begin() as session:
             cancel_redrive(session, redrive_id, actor=me().actor)
-        say("Cancelled. What was requeued stays so; the others are as they were.")
+        say("Cancelled. Steps already retried stay retried; the others are unchanged.")
     except Conflict as error:
         say(error.message, tone="warn")
     return go_to(url_for("console.redrives.show", redrive_id=redrive_id))

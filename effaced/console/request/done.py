@@ -1,4 +1,4 @@
-"""What executing a request has done to the own database, as the trail has it."""
+"""What executing a request has done to your database, as the trail has it."""
 
 from __future__ import annotations
 

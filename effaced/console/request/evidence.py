@@ -53,9 +53,9 @@ def next_verification(entries: Sequence[EntryLine]) -> str:
     """What has to happen next when every call has succeeded but not every one is verified."""
     stuck = sorted({entry.resolver for entry in entries if entry.unconfirmed})
     if stuck:
-        return f"Somebody has to verify {', '.join(stuck)} again, or attest that the data is gone there."
+        return f"An officer has to verify {', '.join(stuck)} again, or attest that the data is gone there."
     due = sorted({entry.resolver for entry in entries if entry.verification is Verification.DUE})
-    return f"Nothing for you yet: {', '.join(due)} will be asked again whether the data is gone."
+    return f"Nothing for you yet: {', '.join(due)} will be read back again."
 
 
 def _any(entries: Iterable[EntryLine], verification: Verification) -> bool:

@@ -25,15 +25,15 @@ def next_action(
     if original:
         return _next_of_duplicate(request, original)
     if letters:
-        how_many = "A dead letter waits" if len(letters) == 1 else f"{len(letters)} dead letters wait"
-        return f"{how_many} for a decision: {_ways_out(letters)}."
+        how_many = "A failed step needs" if len(letters) == 1 else f"{len(letters)} failed steps need"
+        return f"{how_many} a decision: {_ways_out(letters)}."
     if request.status is RequestStatus.REVIEW:
         missing = request.approvals_needed - given
         return "An officer has to approve." if missing == 1 else f"{missing} officers have to approve."
     if request.status is RequestStatus.APPROVED:
         if progress_of(request):
-            return "Nothing for you: very many rows are worked off, and then the rest is changed."
-        return "Nothing for you: the own database is changed next."
+            return "Nothing for you: very many rows are changed in batches, then the rest."
+        return "Nothing for you: your database is changed next."
     if request.status is RequestStatus.RUNNING:
         return _next_call(calls)
     if request.status is RequestStatus.COMPLETED:
@@ -65,23 +65,23 @@ def _ways_out(letters: tuple[DeadLetterLine, ...]) -> str:
     if all(letter.recommended_action == "confirm_or_cancel" for letter in letters):
         return "confirm that the row is still the person's, or cancel the request"
     if all(letter.domain is DeadLetterDomain.ATTESTATION for letter in letters):
-        return "do it by hand and attest, or requeue for a new date"
+        return "do it by hand and attest, or retry for a new date"
     if all(letter.domain is DeadLetterDomain.VERIFICATION for letter in letters):
-        return "look again, or see for yourself that it is gone and attest"
-    return "requeue, once the cause is gone"
+        return "verify again, or check that the data is gone and attest"
+    return "retry once the cause is fixed"
 
 
 def _next_call(calls: tuple[CallView, ...]) -> str:
     by = {state: _names(calls, state) for state in (Station.PERSON, Station.PAUSED, OutboxStatus.SCHEDULED)}
     if by[Station.PERSON]:
-        return f"Somebody has to see to {by[Station.PERSON]} by hand, and attest it below."
+        return f"An officer has to do {by[Station.PERSON]} by hand and attest it below."
     if by[Station.PAUSED]:
-        return f"{by[Station.PAUSED]} is paused: somebody has to resume it."
+        return f"{by[Station.PAUSED]} is paused: an officer has to resume it."
     open_ = [call for call in calls if call.state not in (OutboxStatus.SUCCEEDED, Station.SUPERSEDED)]
     if not open_:
         return next_verification([call.entry for call in calls])
     if all(call.state is OutboxStatus.SCHEDULED for call in open_):
-        return f"Nothing for you: {by[OutboxStatus.SCHEDULED]} will let the data go at a later date."
+        return f"Nothing for you: {by[OutboxStatus.SCHEDULED]} will delete the data at a later date."
     return "Nothing for you: the external systems are being called."
 
 

@@ -58,7 +58,7 @@ class RequestView:
 
     @property
     def ahead(self) -> bool:
-        """Whether the own database is still as it was, so that one can say what would happen to it."""
+        """Whether your database is unchanged, so that a preview can be shown."""
         return _ahead(self.line, self.progress)
 
     @property

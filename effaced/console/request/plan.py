@@ -1,4 +1,4 @@
-"""What executing a request would do now: rows of the own database, and systems to call."""
+"""What executing a request would do now: rows of your database, and systems to call."""
 
 from __future__ import annotations
 

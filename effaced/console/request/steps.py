@@ -38,7 +38,7 @@ def database_step(
 ) -> Step:
     state, text = "todo", "after approval"
     if request.duplicate_of:
-        return Step("Own database", "database", "none", "done by the request that it is a duplicate of")
+        return Step("Your database", "database", "none", "done by the request that it is a duplicate of")
     if request.executed_at:
         changed = "changed in batches" if request.batch_counts else "changed in one transaction"
         kept = ", ".join(line.effect.table for line in done if line.kept)
@@ -47,12 +47,12 @@ def database_step(
         so_far = f"after {progress.done:,} rows" if progress and progress.done else "nothing was changed"
         state, text = "blocked", f"failed; {so_far}"
     elif progress:
-        state, text = "doing", "worked off in batches"
+        state, text = "doing", "being changed in batches"
     elif request.status is RequestStatus.APPROVED:
-        state, text = "doing", "about to be changed"
+        state, text = "doing", "changed next"
     elif request.closed_at:
         state, text = "none", "nothing was changed"
-    return Step("Own database", "database", state, text)
+    return Step("Your database", "database", state, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ _CALL_RULES: tuple[tuple[Callable[[_Calls], bool], str, str], ...] = (
     (
         lambda calls: calls.only(*_OVER, OutboxStatus.SCHEDULED),
         "waiting",
-        ", the rest waits at a vendor",
+        ", the rest waits for a vendor",
     ),
     (lambda _calls: True, "doing", ""),
 )
@@ -98,7 +98,7 @@ def calls_step(request: Request, calls: Sequence[CallView], letters: Sequence[De
     if not request.executed_at and request.closed_at:
         return _external_systems("none", "no calls were made")
     if not request.executed_at:
-        return _external_systems("todo", "after the own database")
+        return _external_systems("todo", "after your database")
     if not calls:
         return _external_systems("none", "no external system knows the person")
     counted = _Calls(Counter(call.state for call in calls), any(letter.entry_id for letter in letters))

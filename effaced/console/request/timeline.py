@@ -117,9 +117,7 @@ def _event_moment(
         tone=sentence.tone,
         icon=sentence.icon,
         who=names[line.actor],
-        note=texts.get(noted[line.id], "(what was written here has been erased)")
-        if line.id in noted
-        else None,
+        note=texts.get(noted[line.id], "(this note was erased)") if line.id in noted else None,
         type=line.type,
     )
 
@@ -130,11 +128,11 @@ def _attempt_moment(line: AttemptLine) -> Moment:
         line.error or "",
         f"{line.latency_ms:,} ms",
     ]
-    made = "Read-back" if line.role is CallRole.VERIFY else f"Try {line.number}"
+    made = "Read-back" if line.role is CallRole.VERIFY else f"Attempt {line.number}"
     text = f"{made} at {line.resolver} {label(line.outcome)}: {', '.join(filter(None, said))}."
     failed = line.outcome in (AttemptOutcome.FAILURE, AttemptOutcome.TIMEOUT)
     return Moment(line.at, text, "warn" if failed else "quiet", "dots", minor=True)
 
 
 def _remark_moment(note: Note, names: dict[str, str], texts: dict[UUID, str]) -> Moment:
-    return Moment(note.at, "Remark.", "quiet", "note", who=names[note.author], note=texts[note.id])
+    return Moment(note.at, "Note.", "quiet", "note", who=names[note.author], note=texts[note.id])

@@ -59,12 +59,12 @@ def _approved(request: Request) -> Response:
     if request.status is RequestStatus.REVIEW:
         said, tone = "Approved. Another officer's approval is still needed.", "good"
     elif request.status is RequestStatus.APPROVED and not request.execute_attempts:
-        said, tone = "Approved. There are very many rows: they are worked off in batches next.", "good"
+        said, tone = "Approved. There are very many rows: they are changed in batches next.", "good"
     elif request.status is RequestStatus.APPROVED:
-        said, tone = "Approved, but the own database could not be changed. Nothing was lost.", "warn"
+        said, tone = "Approved, but your database could not be changed. Nothing was lost.", "warn"
     else:
         done = "corrected" if request.kind is RequestKind.RECTIFICATION else "executed"
-        said, tone = f"Approved and {done} in the own database.", "good"
+        said, tone = f"Approved and {done} in your database.", "good"
     if request.status is RequestStatus.CANCELLED:
         said, tone = "Approved, but the person was erased meanwhile: nothing is left to correct.", "warn"
     if not wants_fragment():

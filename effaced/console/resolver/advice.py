@@ -31,7 +31,7 @@ def apply(name: str) -> Response:
     except Refused as error:
         return render_page(name, Typed(Form.ADVICE, _reason(), error.message, breaker))
     if not plans:
-        return back(name, "The figures do not suggest this any more. Nothing was changed.", tone="warn")
+        return back(name, "This suggestion no longer applies. Nothing was changed.", tone="warn")
     return back(name, "The suggestion was applied.")
 
 

@@ -16,8 +16,8 @@ from effaced.retries.overrides import ALL, Override, Target, get_override, read_
 from effaced.retries.policy import status_ranges
 from effaced.saga.rules import RuleBook, limits_of, own_changes
 
-HERE, FOR_ALL = "changed here", "changed for everything"
-BELOW_ATTEMPTS = "lowered to open before tries are used up"
+HERE, FOR_ALL = "changed here", "changed for all systems"
+BELOW_ATTEMPTS = "lowered to open before attempts are used up"
 _RATE = "rate_per_second"
 _SETTINGS = ("max_attempts", "base_delay", "max_backoff_delay", "timeout")
 
@@ -37,24 +37,24 @@ class Line:
 
 
 RETRY_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "max_attempts": ("Tries before it is given up", str),
-    "backoff_strategy": ("How waits grow", str),
-    "base_delay": ("Wait after the first try", length),
-    "multiplier": ("Each wait times", lambda value: f"{value:g}"),
+    "max_attempts": ("Attempts before it is abandoned", str),
+    "backoff_strategy": ("Backoff strategy", str),
+    "base_delay": ("Wait after the first attempt", length),
+    "multiplier": ("Backoff multiplier", lambda value: f"{value:g}"),
     "max_backoff_delay": ("Longest wait", length),
-    "timeout": ("Given up at the latest after", length),
-    "jitter": ("Waits vary at random", lambda value: "yes" if value else "no"),
-    "retry_status_codes": ("Tried again on", status_ranges),
-    "retry_non_idempotent": ("Also if a call may happen twice", lambda value: "yes" if value else "no"),
+    "timeout": ("Abandoned at the latest after", length),
+    "jitter": ("Jitter", lambda value: "yes" if value else "no"),
+    "retry_status_codes": ("Retried on", status_ranges),
+    "retry_non_idempotent": ("Also if a call may be made twice", lambda value: "yes" if value else "no"),
 }
 _BREAKER_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "fail_max": ("Opens after failures in a row", str),
-    "reset_timeout_s": ("Then waits", length),
-    "max_reset_timeout_s": ("Waits at most", length),
-    "success_threshold": ("Closes after successes on trial", str),
-    "trial_calls": ("Calls on trial at once", str),
+    "reset_timeout_s": ("Then stays open for", length),
+    "max_reset_timeout_s": ("Stays open for at most", length),
+    "success_threshold": ("Closes after successful trial calls", str),
+    "trial_calls": ("Trial calls at a time", str),
     "stuck_timeout_s": ("A trial is lost after", length),
-    "retry_after_cap_s": ("Obeys a vendor's pause for at most", length),
+    "retry_after_cap_s": ("Respects Retry-After for at most", length),
     "jitter_ms": ("Wait varies by up to", lambda value: f"{value} ms"),
     "rolling": (
         "Also opens on failures in a window",

@@ -74,7 +74,7 @@ def pause() -> Response:
         return _page(_typed(name, error))
     except Conflict as error:
         return _done(error.message, tone="warn")
-    return _done("Everything is paused." if name == ALL else f"{name} is paused.")
+    return _done("All systems are paused." if name == ALL else f"{name} is paused.")
 
 
 @blueprint.post("/resolvers/resume")
@@ -87,7 +87,7 @@ def resume() -> Response:
         return _page(_typed(name, error))
     except Conflict as error:
         return _done(error.message, tone="warn")
-    return _done("Everything is resumed." if name == ALL else f"{name} is called again.")
+    return _done("All systems are resumed." if name == ALL else f"{name} is resumed.")
 
 
 def _name() -> str:

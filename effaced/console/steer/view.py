@@ -175,9 +175,9 @@ def _said(name: str, plan: Plan) -> str:
     if plan.verb is Verb.RESET:
         return f"The breaker of {whose} was reset.{_also_blocked(name, plan)}"
     return {
-        Verb.OPEN: f"The breaker of {whose} is held open.",
-        Verb.CLOSE: f"The breaker of {whose} is held closed.",
+        Verb.OPEN: f"The breaker of {whose} is pinned open.",
+        Verb.CLOSE: f"The breaker of {whose} is pinned closed.",
         Verb.UNPIN: f"The breaker of {whose} was unpinned.",
         Verb.PAUSE: f"{name} is paused.",
-        Verb.RESUME: f"{name} is called again.",
+        Verb.RESUME: f"{name} is resumed.",
     }[plan.verb]

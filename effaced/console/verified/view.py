@@ -70,7 +70,7 @@ def look_again(entry_id: UUID) -> Response:
     except Conflict as error:
         say(error.message, tone="warn")
         return go_to(url_for("console.verified.index"))
-    say(f"{resolver} is asked to erase, and looked at, once more. The answer will be here in a moment.")
+    say(f"{resolver} will be called to erase and then read back again. The result will appear here.")
     return go_to(url_for("console.verified.index"))
 
 

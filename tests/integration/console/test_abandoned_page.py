@@ -72,7 +72,7 @@ def statuses(house: House) -> list[str]:
 def test_a_dead_letter_shows_where_why_since_when_and_what_to_do(house: House, ada: Visitor) -> None:
     fail(house, 1)
     page = ada.get("/console/abandoned").text
-    for words in ("crm", "ResolverError", "http_400", "Fix it, then requeue.", "2 Mar 2026, 12:00", "Open"):
+    for words in ("crm", "ResolverError", "http_400", "Fix it, then retry.", "2 Mar 2026, 12:00", "Open"):
         assert words in page
 
 
@@ -135,7 +135,7 @@ def test_groups_count_by_system_and_error(house: House, ada: Visitor) -> None:
 def test_before_a_requeue_the_count_and_the_choice_are_shown(house: House, ada: Visitor) -> None:
     first, second = fail(house, 1, 2)
     page = ada.post("/console/abandoned/confirm", {"ids": [str(first), str(second)], "selected": "1"}).text
-    assert "Requeue 2 dead letters?" in page
+    assert "Retry 2 failed steps?" in page
     assert "chosen one by one" in page
     assert sorted(_CHOSEN.findall(page)) == sorted([str(first), str(second)])
     assert statuses(house) == ["pending", "pending"]
@@ -145,7 +145,7 @@ def test_all_that_match_a_filter_are_confirmed_in_its_words(house: House, ada: V
     fail(house, 1, 2)
     fail(house, 3, vendor="files")
     page = ada.post("/console/abandoned/redrives/confirm", {"resolver": "crm"}).text
-    assert "Requeue 2 dead letters?" in page
+    assert "Retry 2 failed steps?" in page
     assert "all that are waiting for a person, at crm." in page
     assert statuses(house) == ["pending"] * 3
 
@@ -157,20 +157,20 @@ def test_of_a_filter_by_any_state_only_those_are_counted_that_will_be_taken(
     with house.runtime.db.begin() as session:
         session.get_one(DeadLetter, done).status = DeadLetterStatus.REPLAYING
     confirm = "/console/abandoned/redrives/confirm"
-    assert "Requeue 1 dead letter?" in ada.post(confirm, {"status": "all"}).text
+    assert "Retry 1 failed step?" in ada.post(confirm, {"status": "all"}).text
     assert "Nothing matches" in ada.post(confirm, {"status": "replaying"}).text
 
 
 def test_a_single_one_is_requeued_by_its_button(house: House, ada: Visitor) -> None:
     first, _second = fail(house, 1, 2)
     page = ada.post("/console/abandoned/confirm", {"only": str(first)}).text
-    assert "Requeue 1 dead letter?" in page
+    assert "Retry 1 failed step?" in page
     assert _CHOSEN.findall(page) == [str(first)]
 
 
 def test_nothing_chosen_is_said_so(house: House, ada: Visitor) -> None:
     fail(house, 1)
-    assert "Nothing was chosen" in ada.post("/console/abandoned/confirm", {"selected": "1"}).text
+    assert "Nothing was selected" in ada.post("/console/abandoned/confirm", {"selected": "1"}).text
 
 
 def test_requeueing_tries_the_call_again_and_tells_what_became_of_each(house: House, ada: Visitor) -> None:
@@ -178,7 +178,7 @@ def test_requeueing_tries_the_call_again_and_tells_what_became_of_each(house: Ho
     page = ada.post(
         "/console/abandoned/requeue", {"ids": [str(each) for each in letters], "reason": REASON}
     ).text
-    assert "2 of 2 requeued" in page
+    assert "2 of 2 retried" in page
     assert statuses(house) == ["replaying", "replaying"]
     with house.runtime.db.read() as session:
         crm = session.scalars(select(OutboxRow.status).where(OutboxRow.resolver == "crm")).all()
@@ -198,8 +198,8 @@ def test_what_somebody_else_has_requeued_is_left_alone_and_named(house: House, a
     first, second = fail(house, 1, 2)
     ada.post("/console/abandoned/requeue", {"ids": [str(first)], "reason": REASON})
     page = ada.post("/console/abandoned/requeue", {"ids": [str(first), str(second)], "reason": REASON}).text
-    assert "1 of 2 requeued" in page
-    assert "Left alone" in page
+    assert "1 of 2 retried" in page
+    assert "Skipped" in page
     assert count_events(house, "ERASURE_REQUEUED") == 2
 
 
@@ -218,7 +218,7 @@ def test_in_htmx_the_results_take_the_place_of_the_form(house: House, ada: Visit
     (letter,) = fail(house, 1)
     answer = ada.post("/console/abandoned/requeue", {"ids": [str(letter)], "reason": REASON}, headers=HTMX)
     assert answer.text.strip().startswith('<div id="confirm"')
-    assert "1 of 1 requeued" in answer.text
+    assert "1 of 1 retried" in answer.text
 
 
 @pytest.mark.parametrize("ids", [["not-an-id"], ["' OR 1=1"]])
@@ -232,7 +232,7 @@ def test_a_replay_that_ends_well_closes_the_letter_and_the_request(house: House,
     ada.post("/console/abandoned/requeue", {"ids": [str(letter)], "reason": REASON})
     house.run()
     assert statuses(house) == ["resolved"]
-    assert "Nothing is abandoned" in ada.get("/console/abandoned").text
+    assert "No failed steps" in ada.get("/console/abandoned").text
     (ref,) = ada.refs("/console/abandoned?status=resolved")
     with house.runtime.db.read() as session:
         assert ref == ref_of(house, session.get_one(DeadLetter, letter).request_id)
@@ -251,7 +251,7 @@ def test_a_message_that_could_not_be_delivered_belongs_to_no_request_and_is_requ
         letter_id = session.scalars(select(DeadLetter.id)).one()
     page = ada.get("/console/abandoned").text
     assert "oncall" in page
-    assert "See to the target, then requeue." in page
+    assert "Fix the target, then retry." in page
     assert "oncall" in ada.post("/console/abandoned/confirm", {"only": str(letter_id)}).text
     done = ada.post("/console/abandoned/requeue", {"ids": str(letter_id), "reason": REASON})
     assert "oncall" in done.text

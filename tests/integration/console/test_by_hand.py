@@ -53,7 +53,7 @@ def test_a_call_that_comes_after_another_says_so(house: House, ada: Visitor) -> 
     request_id = house.ask(PERSON)
     house.approve(request_id)
     house.run()
-    assert "archive Waits for another crm first" in words(page(ada, house, request_id))
+    assert "archive Waits for another system crm first" in words(page(ada, house, request_id))
 
 
 def test_a_parked_call_waits_for_a_person_with_instructions_and_a_date(house: House, ada: Visitor) -> None:
@@ -62,7 +62,7 @@ def test_a_parked_call_waits_for_a_person_with_instructions_and_a_date(house: Ho
     assert "archive Waiting for a person" in told
     assert INSTRUCTIONS in told
     assert "Attest by 16 Mar 2026, 12:00 in 14 days" in told
-    assert "Somebody has to see to archive by hand, and attest it below." in told
+    assert "An officer has to do archive by hand and attest it below." in told
     assert f"{path(house, request_id)}/attest" in page(ada, house, request_id)
 
 
@@ -144,7 +144,7 @@ def test_an_attestation_completes_the_request(house: House, ada: Visitor) -> Non
     assert house.entry(request_id, "archive").outcome is StepOutcome.ATTESTED
     told = words(page(ada, house, request_id))
     assert "Attested. The request is completed." in told
-    assert "archive was erased by hand, on a person&#39;s word." in told
+    assert "archive was erased by hand, as attested by an officer." in told
     assert NOTE in told
 
 
@@ -205,7 +205,7 @@ def test_what_nobody_attested_in_time_is_a_dead_letter_with_advice(house: House,
     assert "AttestationOverdue" in seen
     assert "Nobody attested it in time. Do it by hand, then attest" in seen
     told = words(page(ada, house, request_id))
-    assert "A dead letter waits for a decision: do it by hand and attest, or requeue for a new date." in told
+    assert "A failed step needs a decision: do it by hand and attest, or retry for a new date." in told
 
 
 # --- what is not theirs ---

@@ -35,8 +35,8 @@ def test_before_approval_the_plan_names_columns_rows_and_systems(house: House, a
     assert "Corrects email name" in page
     assert "customers name, email 1" in page
     assert "Systems to be called crm mailing" in page
-    assert "correct, will need a person mailing" in page
-    assert "Hold nothing of it files payment" in page
+    assert "correct; has to be done by hand mailing" in page
+    assert "Not affected files payment" in page
     assert "Without a reference to this person archive" in page
     assert "This changes 1 row in 1 table at once and calls 2 external systems." in page
     assert "Approve and correct" in page
@@ -65,8 +65,8 @@ def test_approving_corrects_and_says_so(house: House, ada: Visitor) -> None:
     assert name_of(house, 3) == "Zenobia"
     house.run()
     page = words(ada.get(path).text)
-    assert "Approved and corrected in the own database." in page
-    assert "Own database corrected (name): 1 row changed. 1 external call queued." in page
+    assert "Approved and corrected in your database." in page
+    assert "Your database corrected (name): 1 row changed. 1 external call queued." in page
     assert "crm name Done Corrected" in page
     assert status_of(house, request_id) is RequestStatus.COMPLETED
 
@@ -76,10 +76,10 @@ def test_a_correction_that_failed_can_not_be_requeued_and_says_why(house: House,
     house.approve(request_id)
     house.run()
     page = ada.get("/console/abandoned").text
-    assert "It can&#39;t be requeued: the corrected values went with the failure." in page
+    assert "It can&#39;t be retried: the corrected values were deleted when it failed." in page
     assert 'name="only"' not in page
     assert 'name="ids"' not in page
-    assert "Done by hand" in page
+    assert "Attest<span" in page
     told = words(show(ada, house, request_id))
     assert "send the correction again, or correct it by hand and attest" in told
 
@@ -90,7 +90,7 @@ def test_a_forged_requeue_of_a_correction_is_left_alone_and_named(house: House, 
     with house.runtime.db.read() as session:
         letter = session.scalars(select(DeadLetter.id)).one()
     page = ada.post("/console/abandoned/requeue", {"ids": [str(letter)], "reason": REASON}).text
-    assert "0 of 1 requeued" in page
+    assert "0 of 1 retried" in page
     assert "its corrections are gone" in page
 
 
@@ -100,8 +100,8 @@ def test_a_correction_that_a_later_one_overtook_is_no_trouble(house: House, ada:
     house.approve(first)
     house.approve(second)
     page = words(show(ada, house, first))
-    assert "crm name Overtaken" in page
-    assert "a later request has overtaken the correction" in page
+    assert "crm name Superseded" in page
+    assert "a later request supersedes the correction" in page
     assert "by hand" not in page
     assert ada.refs("/console/abandoned") == []
 
@@ -141,7 +141,7 @@ def test_a_letter_that_belongs_to_no_request_breaks_no_page(house: House, ada: V
         session.execute(insert(DeadLetter), letter)
     assert "Message" in words(ada.get("/console/abandoned").text)
     confirm = ada.post("/console/abandoned/confirm", {"only": str(letter["id"])})
-    assert "Requeue 1 dead letter?" in confirm.text
+    assert "Retry 1 failed step?" in confirm.text
     assert ada.get("/console/").status_code == 200
 
 

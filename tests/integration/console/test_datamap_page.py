@@ -59,7 +59,7 @@ def test_a_table_or_column_is_found_with_its_way_to_the_people(house: House, ada
 
 def test_a_name_that_is_nowhere_is_an_empty_page_with_a_way_back(ada: Visitor) -> None:
     page = words(ada.get(f"{PAGE}?find=%3Cb%3Enothing").text)
-    assert "No table or column is called so" in page
+    assert "No table or column matches" in page
     assert "As a picture" not in page
     assert "Show all" in page
 
@@ -97,12 +97,12 @@ def test_what_the_map_does_not_cover_is_told_first_with_its_line(house: House, a
 
 def test_notes_are_there_to_be_unfolded(ada: Visitor) -> None:
     page = words(ada.get(PAGE).text)
-    assert "2 notes what fits the database and still wants a look" in page
+    assert "2 notes fits the database, but should be checked" in page
     assert "orders.link: no index begins with customer_id" in page
 
 
 def test_a_file_that_says_something_else_by_now_is_told(house: House, ada: Visitor) -> None:
-    said = "The file says something else by now."
+    said = "The file has changed since effaced was started."
     assert said not in ada.get(PAGE).text
     file_of(house).write_text(DATAMAP.replace("article: delete", "article: not_personal"))
     assert said in ada.get(PAGE).text

@@ -26,7 +26,7 @@ class TestDuplicate:
         assert f"Duplicate of {original}" in told
         assert f"it is completed when {original} is" in told
         assert 'name="reason"' not in page
-        assert "What executing would do" not in told
+        assert "What will be erased" not in told
 
     def test_the_page_of_the_original_names_its_duplicates(self, house: House, ada: Visitor) -> None:
         first, second = house.ask(3), house.ask(3)

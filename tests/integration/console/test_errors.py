@@ -17,10 +17,10 @@ from tests.integration.console.conftest import HTMX, Visitor
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/console/nothing-here", 404, "Nothing here"),
-        ("/nothing-here", 404, "Nothing here"),
-        ("/console/requests/ER-2222-2222", 404, "Nothing here"),
-        ("/console/theme", 405, "Not this way"),
+        ("/console/nothing-here", 404, "Page not found"),
+        ("/nothing-here", 404, "Page not found"),
+        ("/console/requests/ER-2222-2222", 404, "Page not found"),
+        ("/console/theme", 405, "Not allowed"),
         ("/console/requests?status=lost", 422, "expected open, closed, all, received"),
         ("/console/requests?after=xyz", 422, "after: is not the start of a page"),
         ("/console/abandoned?domain=mars", 422, "expected external_call, verification"),
@@ -44,7 +44,7 @@ def test_a_wrong_address_is_answered_with_a_page_that_helps(
 def test_too_large_a_form_is_refused(ada: Visitor) -> None:
     answer = ada.post("/console/theme", {"theme": "x" * 400_000})
     assert answer.status_code == 413
-    assert "Too much at once" in answer.text
+    assert "Too large" in answer.text
 
 
 def break_console(app: Flask, error: Exception) -> None:

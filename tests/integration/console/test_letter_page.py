@@ -51,10 +51,10 @@ def test_a_letter_tells_its_story_and_what_to_do(house: House, ada: Visitor) -> 
     told = read(ada.get(f"{LIST}/{each}").text)
     for words in (
         "crm: ResolverError",
-        "Next Trying again will not help until the cause is fixed. Fix it, then requeue.",
-        "Try 1 at crm failed",
-        "A dead letter was opened: external call, ResolverError.",
-        "Requeued 0 of 2",
+        "Next A retry will not help until the cause is fixed. Fix it, then retry.",
+        "Attempt 1 at crm failed",
+        "A step failed permanently: external call, ResolverError.",
+        "Retried 0 of 2",
         "Assigned to nobody",
     ):
         assert words in told
@@ -135,7 +135,7 @@ def test_a_letter_over_an_execution_that_failed_is_not_offered_to_be_closed(
     [
         ({"decision": "review", "reason": ""}, "The reason is missing."),
         ({"decision": "resolve", "reason": REASON}, "The call behind this dead letter has not succeeded."),
-        ({"decision": "burn", "reason": REASON}, "Say what is to become of it."),
+        ({"decision": "burn", "reason": REASON}, "Select a decision."),
     ],
 )
 def test_a_decision_that_is_refused_changes_nothing_and_keeps_what_was_typed(
@@ -153,7 +153,7 @@ def test_at_its_cap_a_requeue_says_that_it_is_forced(house: House, ada: Visitor)
     (each,) = fail(house, 1)
     with house.runtime.db.begin() as session:
         session.execute(update(DeadLetter).values(retry_count=2, status=DeadLetterStatus.REQUIRES_REVIEW))
-    assert "Requeue by force" in ada.get(f"{LIST}/{each}").text
+    assert "Force a retry" in ada.get(f"{LIST}/{each}").text
     ada.post(f"{LIST}/requeue", {"ids": str(each), "reason": REASON})
     assert letter(house, each).status is DeadLetterStatus.REPLAYING
 
@@ -161,7 +161,7 @@ def test_at_its_cap_a_requeue_says_that_it_is_forced(house: House, ada: Visitor)
 def test_an_auditor_reads_a_letter_and_finds_no_form(house: House, cleo: Visitor) -> None:
     (each,) = fail(house, 1)
     page = cleo.get(f"{LIST}/{each}").text.split('<main id="main"')[1]
-    assert "Try 1 at crm failed" in page
+    assert "Attempt 1 at crm failed" in page
     assert "<form" not in page
 
 
@@ -173,7 +173,7 @@ def test_facets_count_without_their_own_filter(house: House, ada: Visitor) -> No
     fail(house, 1, 2)
     fail(house, 3, vendor="files")
     facets = read(ada.get(f"{LIST}?resolver=crm").text.split("facets")[1].split("</nav>")[0])
-    assert "System crm 2 , chosen: take it away files 1" in facets
+    assert "System crm 2 , selected: remove this filter files 1" in facets
     assert "Error ResolverError 2" in facets
 
 
@@ -196,7 +196,7 @@ def test_what_is_too_long_is_a_setting(house: House, ada: Visitor) -> None:
     with house.runtime.db.begin() as session:
         session.execute(update(DeadLetter).values(created_at=NOON - timedelta(hours=48)))
     assert len(ada.refs(f"{LIST}?late=yes")) == 1
-    assert "Waiting too long" in ada.get(f"{LIST}/{letter_id}").text.split("Closed")[0]
+    assert "Late" in ada.get(f"{LIST}/{letter_id}").text.split("Closed")[0]
 
 
 def test_a_group_unfolds_into_its_oldest_letters(house: House, ada: Visitor) -> None:
@@ -205,7 +205,7 @@ def test_a_group_unfolds_into_its_oldest_letters(house: House, ada: Visitor) -> 
     page = ada.get(f"{LIST}?expand=external_call|crm|ResolverError").text
     inner = page.split('class="group-rows"')[1].split("</ul>")[0]
     assert inner.count("/console/abandoned/0") == 2
-    assert "Requeue these 2" in inner
+    assert "Retry these 2" in inner
 
 
 def test_a_set_is_requeued_and_its_page_tells_what_became_of_each(house: House, ada: Visitor) -> None:
@@ -216,7 +216,7 @@ def test_a_set_is_requeued_and_its_page_tells_what_became_of_each(house: House, 
     page = ada.get(answer.location).text
     told = read(page)
     assert "All that were waiting for a person, at crm." in told
-    assert "Done 2 of 2 Requeued 2 Left alone 0" in told
+    assert "Done 2 of 2 Retried 2 Skipped 0" in told
     assert REASON in told
     assert "data-poll" not in page
     assert statuses(house) == ["pending", "replaying", "replaying"]
@@ -256,7 +256,7 @@ def test_those_at_their_cap_are_left_alone_unless_forced(house: House, ada: Visi
     where = ada.post(SETS, {"reason": REASON}).location
     assert "has used up its tries; force it if the cause is mended" in ada.get(where).text
     where = ada.post(SETS, {"reason": REASON, "force": "1"}).location
-    assert "Requeued 1 Left alone 0" in read(ada.get(where).text)
+    assert "Retried 1 Skipped 0" in read(ada.get(where).text)
 
 
 def test_a_set_without_a_reason_is_refused_and_the_filter_kept(house: House, ada: Visitor) -> None:

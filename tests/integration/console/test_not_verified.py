@@ -101,7 +101,7 @@ def test_a_read_back_that_is_due_keeps_the_request_open(house: House, ada: Visit
     request_id = erase(house, 1)
     page = page_of(house, ada, request_id)
     assert "State Not verified" in page
-    assert "Nothing for you yet: crm will be asked again whether the data is gone." in page
+    assert "Nothing for you yet: crm will be read back again." in page
     assert "1 step is not verified, so the request stays open." in page
 
 
@@ -134,8 +134,8 @@ def test_an_attested_system_is_counted_beside_the_confirmed_ones(house: House, a
 
 def test_what_is_retained_is_named_beside_what_is_gone(house: House, ada: Visitor) -> None:
     page = page_of(house, ada, erase(house, 1))
-    assert "nothing that had to go is left in 3 tables. Kept by law: 1 row in invoices." in page
-    assert "Own database Done changed in one transaction; kept by law in invoices" in page
+    assert "nothing to be erased is left in 3 tables. Kept by law: 1 row in invoices." in page
+    assert "Your database Done changed in one transaction; kept by law in invoices" in page
 
 
 def test_an_expiry_that_nobody_looked_at_is_the_vendors_word(
@@ -147,5 +147,5 @@ def test_an_expiry_that_nobody_looked_at_is_the_vendors_word(
     clock_at_noon.advance(timedelta(days=1))
     house.run()
     page = page_of(house, seated(visitor(), house.ada), request_id)
-    assert "payment Done Expired, by the vendor's word" in page
+    assert "payment Done Expired, vendor's word" in page
     assert "payment reported the data as expired." in page

@@ -28,7 +28,7 @@ def needs(visitor: Visitor) -> dict[str, tuple[int, str]]:
 def test_each_number_is_the_length_of_the_list_it_links_to(house: House, ada: Visitor) -> None:
     fill(house, NOON)
     found = needs(ada)
-    paused = found.pop("Paused resolvers")
+    paused = found.pop("Paused systems")
     assert paused == (len(_SYSTEM.findall(ada.get(paused[1]).text)), "/console/resolvers?state=paused")
     assert paused[0]
     held = found.pop("Open breakers")
@@ -72,10 +72,10 @@ def test_a_system_that_suddenly_knows_nobody_is_shown_here_and_on_its_page(
     with house.runtime.db.begin() as session:
         append_one(session, spiked)
     page = ada.get("/console/").text
-    assert "Suddenly knows nobody:" in page
+    assert "Suddenly finds nobody:" in page
     assert "Nothing needs you now." not in page
     assert 'href="/console/resolvers/crm"' in page
-    assert "of 19 of 20 people within an hour" in ada.get("/console/resolvers/crm").text
+    assert "19 of 20 people as absent within an hour" in ada.get("/console/resolvers/crm").text
     assert "suddenly knows nobody" not in ada.get("/console/resolvers/files").text
 
 
@@ -83,4 +83,4 @@ def test_an_empty_house_says_that_nothing_needs_anybody(ada: Visitor) -> None:
     page = ada.get("/console/").text
     assert "Nothing needs you now." in page
     assert "No open requests" in page
-    assert "A quiet month" in page
+    assert "No requests in the last 30 days" in page

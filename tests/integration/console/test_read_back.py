@@ -37,7 +37,7 @@ def check(house: House, reason: CheckReason) -> None:
             "Read-back Proven It saw a test person and did not see an invented one. "
             "Last checked 1 Mar 2026, 12:00 (1 day ago).",
         ),
-        (CheckReason.NO_CANARY, "Read-back Unproven No test person was seen"),
+        (CheckReason.NO_CANARY, "Read-back Unproven It saw no test person"),
         (CheckReason.STILL_PRESENT, "Read-back Check failed It still found the test person"),
     ],
 )

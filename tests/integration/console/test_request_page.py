@@ -97,7 +97,7 @@ def test_a_map_that_no_longer_fits_is_reported_before_anybody_approves(house: Ho
 
 def test_rows_are_shown_on_demand_and_masked(house: House, ada: Visitor) -> None:
     path = f"/console/requests/{ref_of(house, house.ask(3))}"
-    assert "Look at rows, masked" in ada.get(path).text
+    assert "Show masked rows" in ada.get(path).text
     page = words(ada.get(f"{path}?rows=masked").text)
     with house.runtime.db.read() as session:
         name, email = session.execute(text("SELECT name, email FROM customers WHERE id = 3")).one()
@@ -133,7 +133,7 @@ def test_approving_executes_and_leads_back_to_the_page(house: House, ada: Visito
     assert (answer.status_code, answer.location) == (303, path)
     assert status_of(house, request_id) is RequestStatus.RUNNING
     page = ada.get(path).text
-    assert "Approved and executed in the own database." in page
+    assert "Approved and executed in your database." in page
     assert REASON in page
 
 
@@ -206,8 +206,8 @@ def test_a_failure_of_the_own_database_is_told_and_not_hidden(house: House, ada:
     ref = ref_of(house, request_id)
     ada.post(f"/console/requests/{ref}/approve", {"reason": REASON})
     page = words(ada.get(f"/console/requests/{ref}").text)
-    assert "the own database could not be changed" in page
-    assert "Own database Blocked failed; nothing was changed" in page
+    assert "your database could not be changed" in page
+    assert "Your database Blocked failed; nothing was changed" in page
 
 
 def test_the_tables_that_take_long_come_first(house: House, ada: Visitor) -> None:
@@ -231,10 +231,10 @@ def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visit
 
     work_off(120_000)
     page = show(ada, house, request_id)
-    assert "120,000 of 5,000,000 rows worked off" in page
+    assert "120,000 of 5,000,000 rows done" in page
     assert '<progress class="full" max="5000000" value="120000"' in page
     assert "orders (detached)" in words(page)
-    assert "Own database Under way worked off in batches" in words(page)
+    assert "Your database Under way being changed in batches" in words(page)
     [poll] = re.findall(r'hx-get="([^"]+)" hx-trigger="poll"', page)
     assert ada.get(html.unescape(poll), headers=HTMX).status_code == 204
     work_off(140_000)
@@ -242,13 +242,13 @@ def test_the_work_on_very_many_rows_shows_how_far_it_is(house: House, ada: Visit
     with house.runtime.db.begin() as session:
         done = {"status": RequestStatus.RUNNING, "executed_at": NOON}
         session.execute(update(Request).where(Request.id == request_id).values(done))
-    assert "Own database Done changed in batches" in words(show(ada, house, request_id))
+    assert "Your database Done changed in batches" in words(show(ada, house, request_id))
 
 
 def test_what_executing_would_do_goes_from_an_open_page_once_it_is_done(house: House, ada: Visitor) -> None:
     request_id = house.ask(3)
     page = show(ada, house, request_id)
-    assert "What executing would do" in page
+    assert "What will be erased" in page
     [poll] = re.findall(r'hx-get="([^"]+)" hx-trigger="poll"', page)
     poll = html.unescape(poll)
     gone = '<div id="before" class="stack" hidden hx-swap-oob="true"></div>'
@@ -262,7 +262,7 @@ def test_somebody_with_very_many_rows_is_told_to_take_a_while(house: House, ada:
     request_id = house.ask(3)
     ada.post(f"/console/requests/{ref_of(house, request_id)}/approve", {"reason": REASON})
     page = words(show(ada, house, request_id))
-    assert "Approved. There are very many rows: they are worked off in batches next." in page
+    assert "Approved. There are very many rows: they are changed in batches next." in page
     assert status_of(house, request_id) is RequestStatus.APPROVED
 
 
@@ -290,7 +290,7 @@ def test_afterwards_it_is_told_what_was_done_and_what_was_kept(house: House, ada
     request_id = house.ask(3)
     house.approve(request_id, reason=REASON)
     page = words(show(ada, house, request_id))
-    assert "What was done to the own database kept by law in invoices" in page
+    assert "What was done to your database kept by law in invoices" in page
     assert "orders 4 Deleted" in page
     assert "tax law, ten years, until billed_on + 10 years in 1 row: billed_on, customer_id" in page
 
@@ -322,10 +322,10 @@ def test_the_story_is_told_in_order_and_in_plain_words(house: House, ada: Visito
         "Asked by letter.",
         "Approved (1 of 1).",
         REASON,
-        "Own database changed: 3 rows in 2 tables. Kept by law: 1 row in invoices. 4 external calls queued.",
-        "Try 1 at crm failed: ResolverError",
-        "crm was abandoned after 1 try (ResolverError, http_400).",
-        "A dead letter was opened: external call, ResolverError.",
+        "Your database changed: 3 rows in 2 tables. Kept by law: 1 row in invoices. 4 external calls queued.",
+        "Attempt 1 at crm failed: ResolverError",
+        "crm was abandoned after 1 attempt (ResolverError, http_400).",
+        "A step failed permanently: external call, ResolverError.",
     ]
     places = [page.find(sentence) for sentence in told]
     assert -1 not in places, told[places.index(-1)]
@@ -340,7 +340,7 @@ def test_an_erased_note_leaves_a_gap_that_is_named(house: House, ada: Visitor) -
         session.execute(update(Note).values(text_sealed=None))
     page = show(ada, house, request_id)
     assert REASON not in page
-    assert "(what was written here has been erased)" in page
+    assert "(this note was erased)" in page
 
 
 def test_the_calls_show_attempts_errors_and_read_backs(house: House, ada: Visitor) -> None:

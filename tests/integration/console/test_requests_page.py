@@ -76,8 +76,8 @@ def test_a_filter_shows_exactly_what_it_says(house: House, ada: Visitor) -> None
 def test_what_blocks_a_request_stands_in_its_row(house: House, ada: Visitor) -> None:
     fill(house, NOON, completed=0)
     blocked = ada.get("/console/requests?blocked=abandoned").text
-    assert "Abandoned: crm" in blocked
-    assert "Abandoned: payment" in blocked
+    assert "Failed step: crm" in blocked
+    assert "Failed step: payment" in blocked
 
 
 def test_overdue_is_told_in_a_word_with_an_icon(house: House, ada: Visitor) -> None:
@@ -140,7 +140,7 @@ def test_what_was_searched_for_is_in_no_url(ada: Visitor) -> None:
 
 
 def test_nobody_found_is_said_so(ada: Visitor) -> None:
-    assert "No request is known under this identifier" in ada.get(search(ada, "nobody@example.com")).text
+    assert "No request found for this identifier" in ada.get(search(ada, "nobody@example.com")).text
 
 
 def test_a_search_leaves_an_event_without_what_was_searched_for(house: House, ada: Visitor) -> None:

@@ -72,11 +72,11 @@ def test_an_open_breaker_counts_down_in_list_page_and_overview(house: House, ada
         for path in (PAGE, "/console/resolvers?state=open"):
             told = read(ada.get(path).text)
             assert "Breaker open" in told
-            assert "next try in 45 s." in told
+            assert "next trial call in 45 s." in told
         listed = re.findall(r'id="system-(\w+)"', ada.get("/console/resolvers?state=open").text)
         assert listed == ["crm"]
         overview = read(ada.get("/console/").text)
-        assert re.search(r"1 Open breakers calls are held back there", overview)
+        assert re.search(r"1 Open breakers no calls go out there", overview)
 
 
 def test_a_breaker_is_not_closed_since_it_first_opened_whatever_its_trials_came_to(
@@ -100,7 +100,7 @@ def test_rate_p95_last_success_and_the_open_time_are_drawn_from_the_last_day(
         open_by_failures(house)
     page = ada.get(PAGE).text
     told = read(page)
-    assert "Went well, 24 h 75 %" in told
+    assert "Success rate, 24 h 75 %" in told
     assert "Last success 2 Mar 2026, 10:00 2 hours ago" in told
     assert page.count('class="band"') == 1
     assert "2 Mar 2026, 10:00 3 1 0 min" in told
@@ -136,8 +136,8 @@ def test_while_the_breakers_store_is_away_pages_show_what_was_last_known_and_say
 @pytest.mark.parametrize(
     ("verb", "state", "event", "said"),
     [
-        ("open", BreakerState.OPEN, "BREAKER_FORCED_OPEN", "Held open"),
-        ("close", BreakerState.CLOSED, "BREAKER_FORCED_CLOSED", "Held closed"),
+        ("open", BreakerState.OPEN, "BREAKER_FORCED_OPEN", "Pinned open"),
+        ("close", BreakerState.CLOSED, "BREAKER_FORCED_CLOSED", "Pinned closed"),
     ],
 )
 def test_a_breaker_is_held_with_a_reason_for_a_time(
@@ -150,7 +150,7 @@ def test_a_breaker_is_held_with_a_reason_for_a_time(
     assert breaker(house) is state
     told = read(ada.get(PAGE).text)
     assert said in told
-    assert f"another 1 h 30 min. Ada Okafor holds it {state}: “{REASON}”" in told
+    assert f"for another 1 h 30 min. Pinned {state} by Ada Okafor: “{REASON}”" in told
     assert count_events(house, event) == 1
 
 
@@ -159,7 +159,7 @@ def test_a_reset_closes_and_asks_for_no_time(house: House, ada: Visitor) -> None
     assert 'name="time"' not in ada.get(f"{PAGE}/steer/reset").text
     ada.post(f"{PAGE}/steer/reset", {"reason": REASON})
     assert breaker(house) is BreakerState.CLOSED
-    assert "somebody reset it" in read(ada.get(PAGE).text)
+    assert "reset" in read(ada.get(PAGE).text)
 
 
 def test_a_pause_from_the_page_needs_its_hours(house: House, ada: Visitor) -> None:
@@ -214,7 +214,7 @@ def test_a_pause_of_everything_is_said_on_every_systems_page(house: House, ada: 
 def test_a_hosts_breaker_is_steered_with_a_word_about_its_neighbours(house: House, ada: Visitor) -> None:
     on_a_host(house)
     asked = read(ada.get(f"{PAGE}/steer/open?breaker=host").text)
-    assert "It also holds for files, on the same host." in asked
+    assert "It also applies to files, on the same host." in asked
     ada.post(f"{PAGE}/steer/open?breaker=host", {"time": "90", "reason": REASON})
     assert breaker(house, "host:api.example") is BreakerState.OPEN
     assert breaker(house) is BreakerState.CLOSED
@@ -225,16 +225,16 @@ def test_a_hosts_breaker_is_steered_with_a_word_about_its_neighbours(house: Hous
 def test_the_policy_in_force_says_where_each_field_comes_from(house: House, ada: Visitor) -> None:
     ada.post(f"{PAGE}/policy", {"max_attempts": "3", "reason": REASON})
     told = read(ada.get(PAGE).text)
-    assert "Tries before it is given up 3 changed here" in told
-    assert "Wait after the first try 30 s settings" in told
-    assert "Each wait times 2 default" in told
-    assert "Opens after failures in a row 2 lowered to open before tries are used up" in told
+    assert "Attempts before it is abandoned 3 changed here" in told
+    assert "Wait after the first attempt 30 s settings" in told
+    assert "Backoff multiplier 2 default" in told
+    assert "Opens after failures in a row 2 lowered to open before attempts are used up" in told
 
 
 def test_the_rate_in_force_says_where_it_comes_from(house: House, ada: Visitor) -> None:
     assert "Calls at most no limit default" in read(ada.get(PAGE).text)
     for target, rate, told in (
-        (Target(PolicyKind.RATE), 7, "Calls at most 7 a second changed for everything"),
+        (Target(PolicyKind.RATE), 7, "Calls at most 7 a second changed for all systems"),
         (
             Target(PolicyKind.RATE, PolicyScope.RESOLVER, "crm"),
             2.5,
@@ -322,10 +322,10 @@ def test_moves_are_paged_the_latest_first(house: House, ada: Visitor) -> None:
             open_by_failures(house)
             house.runtime.breakers.reset("resolver:crm", actor="cli")
     first = ada.get(PAGE).text
-    assert first.count('data-label="Went"') == 20
+    assert first.count('data-label="Transition"') == 20
     following = re.search(r'hx-get="([^"]+after=[^"]+)"', first)
     assert following is not None
-    assert ada.get(following[1], headers=HTMX).text.count('data-label="Went"') == 6
+    assert ada.get(following[1], headers=HTMX).text.count('data-label="Transition"') == 6
 
 
 def test_an_auditor_reads_the_page_and_finds_no_form(house: House, cleo: Visitor) -> None:
@@ -371,7 +371,7 @@ def test_the_last_day_of_its_breakers_is_told_in_figures(house: House, ada: Visi
     with clock.pretend(NOON + timedelta(seconds=90)):
         told = read(ada.get(PAGE).text)
     figures = told.split("Its breakers in the last 24 hours")[1]
-    assert re.search(r"Host api.example 1 calls failed one after the other 1 min 0 s", figures)
+    assert re.search(r"Host api.example 1 too many consecutive failures 1 min 0 s", figures)
     assert re.search(r"crm 0 – 0 s", figures)
 
 

@@ -42,13 +42,13 @@ def test_each_system_shows_its_kind_and_what_waits_for_it(house: House, ada: Vis
     house.approve(house.ask(2))
     page = ada.get(PAGE).text
     assert card(page, "crm").startswith(
-        "crm python Breaker closed calls go out. Waiting 1 In flight 0 Parked 0 Dead letters 1"
+        "crm python Breaker closed calls go out. Waiting 1 In flight 0 Parked 0 Failed steps 1"
     )
     assert card(page, "mailing").startswith(
         "mailing python Breaker closed calls go out. Waiting 1 In flight 0 Parked 1"
     )
     told = card(page, "archive")
-    assert told.startswith("archive manual Nothing is called here: a person does the work and attests it.")
+    assert told.startswith("archive manual Nothing is called here: an officer does the work and attests it.")
     assert "Waiting 0 In flight 0 For a person 0" in told
     assert "After crm" in card(page, "archive")
 
@@ -136,7 +136,7 @@ def test_credentials_that_are_refused_show_as_a_pause_by_itself(house: House, ad
     house.script.answers["crm", "1"] = lambda: CredentialsRefused("no", code="http_401", status_code=401)
     house.approve(house.ask(1))
     house.run()
-    assert "It refused our credentials, so it was paused by itself." in card(ada.get(PAGE).text, "crm")
+    assert "It refused our credentials, so it was paused automatically." in card(ada.get(PAGE).text, "crm")
 
 
 @pytest.mark.parametrize(
@@ -218,5 +218,5 @@ def test_a_waiting_call_says_that_its_system_is_paused(house: House, ada: Visito
     house.approve(request_id)
     house.run()
     page = ada.get(f"/console/requests/{ref_of(house, request_id)}").text
-    assert "crm is paused: somebody has to resume it." in page
+    assert "crm is paused: an officer has to resume it." in page
     assert "when resumed" in page

@@ -50,8 +50,8 @@ def test_a_confirmation_counts_before_anything_happens(house: House, ada: Visito
     erase(house, OLD[0])
     before = invoices(house)
     page = ada.post(f"{PATH}/confirm", {"ids": chosen(ada.get(PATH).text)}).text
-    assert "Erase what has come due of 1 request?" in page
-    assert "<strong>1 row</strong> will be deleted in the own database. This can't be undone." in page
+    assert "Erase data of 1 request whose retention has ended?" in page
+    assert "<strong>1 row</strong> will be deleted in your database. This can't be undone." in page
     assert invoices(house) == before
 
 
@@ -103,7 +103,7 @@ def test_an_auditor_sees_it_and_can_t_erase(house: House, cleo: Visitor) -> None
 
 
 def test_an_empty_list_says_once_what_would_be_here(ada: Visitor) -> None:
-    assert ada.get(PATH).text.count("Nothing has come due") == 1
+    assert ada.get(PATH).text.count("No retention has ended") == 1
 
 
 def test_what_takes_long_is_left_to_the_scheduler_and_shown_as_under_way(
@@ -114,7 +114,7 @@ def test_what_takes_long_is_left_to_the_scheduler_and_shown_as_under_way(
     before, ids = invoices(house), chosen(ada.get(PATH).text)
     page = ada.post(f"{PATH}/erase", {"ids": ids, "reason": REASON}).text
     assert "0 of 1 request done" in page
-    assert "the scheduler goes on with it" in page
+    assert "The scheduler continues with it" in page
     listed = ada.get(PATH).text
     assert "Being erased" in listed
     assert chosen(listed) == []

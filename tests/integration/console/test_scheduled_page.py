@@ -86,6 +86,4 @@ def test_load_more_walks_through_all_once_when_all_wait_for_one_moment(house: Ho
 
 
 def test_an_empty_list_says_what_would_be_here(ada: Visitor) -> None:
-    assert (
-        "Calls that a vendor answered with a later date would be here" in ada.get("/console/scheduled").text
-    )
+    assert "Calls that a vendor answered with a later date, and" in ada.get("/console/scheduled").text

@@ -91,11 +91,11 @@ def test_a_failed_read_back_is_made_again_on_demand(house: House, ada: Visitor) 
     erase(house, 1)
     again = re.findall(r'href="(/console/verified/[^"]+)"', ada.get("/console/verified").text)
     assert len(again) == 1, "what was confirmed has no reference left to ask with"
-    assert "Look again at files?" in ada.get(again[0]).text
+    assert "Verify files again?" in ada.get(again[0]).text
     house.script.still_there.clear()
     answer = ada.post(again[0], {"reason": REASON})
     assert answer.location == "/console/verified"
-    assert "files is asked to erase, and looked at, once more." in ada.get("/console/verified").text
+    assert "files will be called to erase and then read back again." in ada.get("/console/verified").text
     house.run()
     assert outcomes(ada.get("/console/verified").text) == ["Confirmed gone"] * 2
     assert count_events(house, "ERASURE_READ_BACK_REQUESTED") == 1
@@ -109,7 +109,7 @@ def test_an_officer_who_has_seen_that_it_is_gone_attests_it(house: House, ada: V
     page = ada.get(f"/console/abandoned/{letter_id}").text
     assert 'value="resolve"' not in page, "a word about the person is needed, not about the letter"
     (call,) = re.findall(r'href="(/console/requests/[^"]+/calls/[^"]+)"', page)
-    assert "Attest that it is gone" in ada.get(call).text
+    assert "Attest that the data is gone" in ada.get(call).text
     ada.post(f"{call}/attest", {"note": REASON})
     assert outcomes(ada.get("/console/verified").text) == ["Attested gone", "Confirmed gone"]
     assert "Resolved" in ada.get(f"/console/abandoned/{letter_id}").text
@@ -143,11 +143,11 @@ def test_an_auditor_is_not_offered_to_look_again(house: House, cleo: Visitor) ->
     request_id = house.ask(1)
     house.approve(request_id)
     house.run()
-    assert "Look again" not in cleo.get("/console/verified").text
+    assert "Verify again" not in cleo.get("/console/verified").text
     path = f"/console/verified/{house.entry(request_id, 'files').entry_id}"
     assert "Waiting for an officer." in cleo.get(path).text
 
 
 def test_an_empty_list_says_what_would_be_here(ada: Visitor) -> None:
-    assert "Nothing was read back yet" in ada.get("/console/verified").text
+    assert "No read-backs yet" in ada.get("/console/verified").text
     assert "No read-back matches" in ada.get("/console/verified?outcome=due").text

@@ -36,15 +36,15 @@ CAST: list[tuple[events.Event, str]] = [
         events.RequestReceived(kind=RequestKind.ERASURE, approvals_needed=2, due_at=NOON, datamap_hash=HASH),
         "Erasure request received, due by 2 Mar 2026. Needs 2 approvals.",
     ),
-    (events.RequestRepeated(), "The same person asked again, in a request of its own."),
+    (events.RequestRepeated(), "The same person asked again in another request."),
     (
         events.RequestDuplicate(),
-        "Duplicate: the person has an open erasure already, and this request ends with it.",
+        "Duplicate: an erasure of this person is already open; this request is completed with it.",
     ),
     (events.DuplicateCompleted(), "Completed together with the request that it is a duplicate of."),
     (
         events.DuplicateReleased(),
-        "No longer a duplicate: the earlier request does not answer it, so it needs a review.",
+        "No longer a duplicate: the earlier request does not cover it, so it needs a review.",
     ),
     (events.RequestCancelled(), "Cancelled before it was executed."),
     (events.SubjectConfirmed(), "Confirmed that the row under the person's key is still theirs."),
@@ -61,7 +61,7 @@ CAST: list[tuple[events.Event, str]] = [
             external_calls=1,
             without_reference=(),
         ),
-        "Own database changed: 3 rows in 1 table. 1 external call queued.",
+        "Your database changed: 3 rows in 1 table. 1 external call queued.",
     ),
     (
         events.LocalErasureExecuted(
@@ -75,18 +75,18 @@ CAST: list[tuple[events.Event, str]] = [
             external_calls=0,
             without_reference=(),
         ),
-        "Own database changed: 2 rows in 1 table. Kept by law: 2 rows in invoices. 0 external calls queued.",
+        "Your database changed: 2 rows in 1 table. Kept by law: 2 rows in invoices. 0 external calls queued.",
     ),
     (
         events.LocalErasureBegun(
             datamap_hash=HASH,
             tables=(events.LocalTableErased(table="visits", action="deleted", rows=5_000_000),),
         ),
-        "Very many rows: 5,000,000 rows are worked off in batches before the rest.",
+        "Very many rows: 5,000,000 rows are changed in batches before the rest.",
     ),
     (
         events.LocalVerified(tables=4),
-        "Own database read back: nothing that had to go is left in 4 tables.",
+        "Your database was read back: nothing to be erased is left in 4 tables.",
     ),
     (
         events.LocalVerified(
@@ -96,7 +96,7 @@ CAST: list[tuple[events.Event, str]] = [
                 events.LocalTableKept(table="bookings"),
             ),
         ),
-        "Own database read back: nothing that had to go is left in 8 tables. "
+        "Your database was read back: nothing to be erased is left in 8 tables. "
         "Kept by law: 2 rows in invoices, bookings.",
     ),
     (
@@ -111,7 +111,7 @@ CAST: list[tuple[events.Event, str]] = [
             without_reference=(),
             not_concerned=("files",),
         ),
-        "Own database corrected (email, name): 3 rows changed. 2 external calls queued.",
+        "Your database corrected (email, name): 3 rows changed. 2 external calls queued.",
     ),
     (
         events.RequestSuperseded(by=new_id()),
@@ -119,7 +119,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.LocalExecutionFailed(error="IntegrityError", attempts=1),
-        "Changing the own database failed (IntegrityError), after 1 try.",
+        "Changing your database failed (IntegrityError), after 1 attempt.",
     ),
     (
         events.RetentionEnded(table="invoices", action="deleted", rows=2, datamap_hash="0" * 64),
@@ -127,13 +127,13 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.RetentionEnded(table="invoices", action="closed", rows=0, datamap_hash="0" * 64),
-        "The data map has no table invoices any more: nothing is registered as kept there.",
+        "The data map has no table invoices any more: retention of its rows is no longer tracked.",
     ),
     (
         events.RetentionFailed(error="Conflict"),
-        "What need not be kept any more could not be erased (Conflict).",
+        "Data whose retention has ended could not be erased (Conflict).",
     ),
-    (events.ExecutionRequeued(), "The change of the own database is to be tried again."),
+    (events.ExecutionRequeued(), "The change of your database will be retried."),
     (
         events.StepSucceeded(resolver="crm", outcome=StepOutcome.ERASED, attempts=1),
         "crm reported the data as erased.",
@@ -177,7 +177,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.StepFailed(resolver="crm", error="TransientFailure", code="attempts_exhausted", attempts=8),
-        "crm was abandoned after 8 tries (TransientFailure, attempts_exhausted).",
+        "crm was abandoned after 8 attempts (TransientFailure, attempts_exhausted).",
     ),
     (
         events.RectificationStepSucceeded(resolver="crm", outcome=StepOutcome.RECTIFIED, attempts=1),
@@ -191,17 +191,17 @@ CAST: list[tuple[events.Event, str]] = [
         events.RectificationStepFailed(
             resolver="crm", error="ResolverError", code="cannot_rectify", attempts=1
         ),
-        "crm was abandoned after 1 try (ResolverError, cannot_rectify).",
+        "crm was abandoned after 1 attempt (ResolverError, cannot_rectify).",
     ),
     (
         events.RectificationStepFailed(
             resolver="crm", error="Superseded", code="superseded", attempts=0, superseded_by=new_id()
         ),
-        "crm was not called: a later request has overtaken the correction.",
+        "crm was not called: a later request supersedes the correction.",
     ),
     (
         events.StepAttested(operation=OutboxOperation.ERASE, resolver="archive", prior_status="scheduled"),
-        "archive was erased by hand, on a person's word.",
+        "archive was erased by hand, as attested by an officer.",
     ),
     (
         events.StepAttested(
@@ -210,7 +210,7 @@ CAST: list[tuple[events.Event, str]] = [
             prior_status="abandoned",
             prior_error="ResolverError",
         ),
-        "crm was corrected by hand, on a person's word. It had been abandoned (ResolverError).",
+        "crm was corrected by hand, as attested by an officer. It had been abandoned (ResolverError).",
     ),
     (
         events.AttestationAwaited(operation=OutboxOperation.ERASE, resolver="archive", by=NOON),
@@ -222,7 +222,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.ExpiryScheduled(resolver="mailing", until=NOON, slips=1, prior_attempts=1),
-        "mailing will let the data go by 2 Mar 2026, 12:00. The date has moved 1 time.",
+        "mailing will delete the data by 2 Mar 2026, 12:00. The date has moved 1 time.",
     ),
     (events.ExternallyVerified(resolver="crm"), "Verified: crm no longer holds the data."),
     (events.ExternalVerificationFailed(resolver="crm"), "Not verified: crm still holds the data."),
@@ -233,11 +233,11 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.Requeued(resolver="crm", prior_attempts=8, prior_error="TransientFailure"),
-        "crm is to be tried again, with a full set of tries.",
+        "crm will be retried with a full set of attempts.",
     ),
     (
         events.ReadBackRequested(resolver="crm"),
-        "crm is to be asked to erase, and looked at, once more.",
+        "crm will be called to erase and then read back again.",
     ),
     (
         events.ResolverChecked(
@@ -247,7 +247,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.AbsenceSpiked(resolver="crm", absent=1_900, answers=2_000, absent_before=0, answers_before=9),
-        "crm suddenly knew nobody: 1,900 of 2,000 were not there.",
+        "crm suddenly found nobody: it reported 1,900 of 2,000 people as absent.",
     ),
     (
         events.ReadBackAttested(resolver="crm", prior=Verification.STILL_PRESENT),
@@ -255,9 +255,9 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.MessageRequeued(message_id=new_id(), target="oncall"),
-        "A message to oncall is to be sent again.",
+        "The message to oncall will be sent again.",
     ),
-    (events.BulkRequeued(chosen=3, requeued=2), "Requeued 2 of 3 chosen dead letters."),
+    (events.BulkRequeued(chosen=3, requeued=2), "Retried 2 of 3 selected failed steps."),
     (
         events.ErasureCompleted(operation=OutboxOperation.ERASE),
         "Every external call has succeeded.",
@@ -272,7 +272,7 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.RequestReopened(unverified=2),
-        "Reopened: the request stood as completed although 2 steps are not verified.",
+        "Reopened: the request was shown as completed although 2 steps are not verified.",
     ),
     (
         events.RectificationCompleted(operation=OutboxOperation.RECTIFY),
@@ -280,20 +280,20 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.RectificationCompleted(operation=OutboxOperation.RECTIFY, superseded=1),
-        "Completed: 1 call overtaken by a later request, the others succeeded.",
+        "Completed: 1 call superseded by a later request, the others succeeded.",
     ),
     (
         events.ResolverPaused(resolver="crm", code="officer", until=NOON),
-        "crm was paused. Nothing more is called; what waits loses no tries. Until 2 Mar 2026, 12:00.",
+        "crm was paused. No more calls are made; waiting calls lose no attempts. Until 2 Mar 2026, 12:00.",
     ),
     (
         events.ResolverPaused(resolver="crm", code="credentials_refused"),
-        "crm was paused by itself: it refused our credentials. Nothing more is called; "
-        "what waits loses no tries.",
+        "crm was paused automatically: it refused our credentials. No more calls are made; "
+        "waiting calls lose no attempts.",
     ),
     (
         events.ResolverResumed(resolver="*"),
-        "Everything was resumed and is called again.",
+        "Everything was resumed.",
     ),
     (
         events.PolicyChanged(
@@ -322,12 +322,11 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (
         events.BreakerForcedOpen(breaker="resolver:crm", previous="closed", until=NOON),
-        "The breaker of crm was forced open: nothing is called until 2 Mar 2026, 12:00.",
+        "The breaker of crm was pinned open: no calls go out until 2 Mar 2026, 12:00.",
     ),
     (
         events.BreakerForcedClosed(breaker="host:api.example", previous="open", until=NOON),
-        "The breaker of the host api.example was forced closed: everything is called until "
-        "2 Mar 2026, 12:00.",
+        "The breaker of the host api.example was pinned closed: all calls go out until 2 Mar 2026, 12:00.",
     ),
     (
         events.BreakerUnpinned(breaker="resolver:crm", previous="open"),
@@ -345,40 +344,40 @@ CAST: list[tuple[events.Event, str]] = [
         events.DeadLetterOpened(
             dead_letter_id=new_id(), domain=DeadLetterDomain.VERIFICATION, error="StillPresent"
         ),
-        "A dead letter was opened: verification, StillPresent.",
+        "A step failed permanently: verification, StillPresent.",
     ),
     (
         events.DeadLetterDecided(
             dead_letter_id=new_id(), prior=DeadLetterStatus.PENDING, status=DeadLetterStatus.RESOLVED
         ),
-        "A dead letter was open and is now resolved.",
+        "A failed step was open and is now resolved.",
     ),
     (
         events.DeadLetterAssigned(dead_letter_id=new_id(), officer_id=new_id()),
-        "A dead letter was given to an officer.",
+        "A failed step was assigned to an officer.",
     ),
-    (events.DeadLetterAssigned(dead_letter_id=new_id()), "A dead letter was given back to everybody."),
-    (events.DeadLetterNoted(dead_letter_id=new_id()), "A note was added to a dead letter."),
-    (events.DeadLettersArchived(count=2), "2 dead letters archived."),
+    (events.DeadLetterAssigned(dead_letter_id=new_id()), "A failed step was unassigned."),
+    (events.DeadLetterNoted(dead_letter_id=new_id()), "A note was added to a failed step."),
+    (events.DeadLettersArchived(count=2), "2 failed steps archived."),
     (
         events.DeadLetterPurged(dead_letter_id=new_id(), domain=DeadLetterDomain.MESSAGE, error="Timeout"),
-        "An archived dead letter was removed: message, Timeout.",
+        "An archived failed step was deleted: message, Timeout.",
     ),
-    (events.DeadLettersPurged(count=1), "1 archived dead letter removed for good."),
+    (events.DeadLettersPurged(count=1), "1 archived failed step deleted."),
     (
         events.RedriveStarted(redrive_id=new_id(), chosen=3, force=True),
-        "Another try for 3 dead letters began, also where the tries were used up.",
+        "A bulk retry of 3 failed steps was started, including those whose retries were used up.",
     ),
     (
         events.RedriveEnded(redrive_id=new_id(), requeued=2, skipped=1, cancelled=False),
-        "That other try was finished: 2 requeued, 1 left alone.",
+        "The bulk retry was finished: 2 retried, 1 skipped.",
     ),
     (
         events.OfficerCreated(officer_id=new_id(), role=Role.AUDITOR),
         "An account was created with the role auditor.",
     ),
-    (events.OfficerDeactivated(officer_id=new_id()), "An account was deactivated; its sessions ended."),
-    (events.PasswordChanged(officer_id=new_id()), "A password was changed; its sessions ended."),
+    (events.OfficerDeactivated(officer_id=new_id()), "An account was deactivated and its sessions ended."),
+    (events.PasswordChanged(officer_id=new_id()), "A password was changed and its sessions ended."),
     (events.SignedIn(officer_id=new_id()), "Signed in."),
     (
         events.SignInRefused(officer_id=None, why="unknown_officer"),
@@ -390,8 +389,11 @@ CAST: list[tuple[events.Event, str]] = [
     ),
     (events.ApiKeyRevoked(api_key_id=new_id()), "An API key was revoked."),
     (events.SubjectSearched(kind="email", found=1), "Looked a person up by email: 1 request found."),
-    (events.NoteForgotten(note_id=new_id()), "A note was forgotten; the events that point at it stay."),
-    (events.AuditExported(format="csv", events_up_to=1234), "Exported the trail as csv, up to event 1,234."),
+    (events.NoteForgotten(note_id=new_id()), "A note was erased; the events that refer to it stay."),
+    (
+        events.AuditExported(format="csv", events_up_to=1234),
+        "Exported the audit trail as csv, up to event 1,234.",
+    ),
 ]
 
 
@@ -437,4 +439,4 @@ def test_states_that_are_spelled_alike_keep_their_own_words() -> None:
     assert badge(OutboxStatus.PENDING).word == "Queued"
     assert badge(DeadLetterStatus.PENDING).word == "Open"
     assert label(OutboxStatus.SCHEDULED) == "Waiting at vendor"
-    assert label(AttemptOutcome.SCHEDULED) == "was answered with a later date"
+    assert label(AttemptOutcome.SCHEDULED) == "was scheduled for a later date"
