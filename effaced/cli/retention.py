@@ -38,7 +38,7 @@ _LIMIT = click.option(
 SAID = {
     RetentionState.KEPT: "nothing has come due",
     RetentionState.WAITING: "waits for rows that point at it",
-    RetentionState.IN_USE: "somebody lives under that key again: have them erased once more first",
+    RetentionState.IN_USE: "the person's key is in use again: if by the same person, request another erasure",
     RetentionState.NOT_RETAINED: "the map retains nothing here any more: have the person erased once more",
     RetentionState.TABLE_GONE: "the map has no such table any more",
     RetentionState.UNREADABLE: "can't be read: a key is missing, or people have another key in the map now",

@@ -34,8 +34,8 @@ from effaced.requests.tables import Request, Retention, RetentionEnding
 
 CLOSED = "closed"
 IN_USE = (
-    "The person's own row holds data that the erasure had removed, so somebody lives under that key again."
-    " Nothing is erased. If it is the same person, have them erased once more."
+    "The person's key is in use again: the row with that key holds data that the erasure had removed."
+    " Nothing is erased. If it is the same person, request another erasure."
 )
 _LEFT_ALONE = timedelta(minutes=5)
 # Rows that point at each other in a long chain go one at a time: so many rounds make a transaction.

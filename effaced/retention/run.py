@@ -128,8 +128,8 @@ class RetentionEnder:
             _log.error("retention_failed", request=str(order.request_id), error=name)
             with self.database.begin() as session:
                 _failed(session, self.plan, order.request_id, error)
-            said = error.message if isinstance(error, EffacedError) else f"It failed ({name})."
-            return order.result(error=said)
+            message = error.message if isinstance(error, EffacedError) else f"It failed ({name})."
+            return order.result(error=message)
 
     def _end_in_parts(
         self, order: _EndingTask, until: float | None, tell: ReportProgress | None

@@ -30,8 +30,8 @@ def role_problems(connection: Connection, schema: LiveSchema, data_map: DataMap)
     locked = locked_by_anybody(data_map)
     for name, table in data_map.tables.items():
         if name in may and name in schema.tables:
-            for said in (*_hidden_rows(may[name]), *_missing_rights(schema, data_map, table, may[name])):
-                yield table.line, f"{name}: {said}"
+            for message in (*_hidden_rows(may[name]), *_missing_rights(schema, data_map, table, may[name])):
+                yield table.line, f"{name}: {message}"
             unlocked = may[name].unwritable >= set(schema.tables[name].columns)
             if unlocked and name in locked and not columns_written(data_map, table):
                 yield table.line, f"{name}: {_UNLOCKED}"
@@ -49,8 +49,8 @@ def obstacle_problems(connection: Connection, schema: LiveSchema, data_map: Data
     found = catalog_access.read_obstacles(connection)
     for name, table in data_map.tables.items():
         if name in found and (needs_delete(table) or columns_written(data_map, table)):
-            for said in _describe_obstacles(found[name]):
-                yield table.line, f"{name}: {said}"
+            for message in _describe_obstacles(found[name]):
+                yield table.line, f"{name}: {message}"
 
 
 def _out_of_sight(connection: Connection, data_map: DataMap) -> Iterator[Finding]:

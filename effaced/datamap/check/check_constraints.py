@@ -40,7 +40,7 @@ class _WrittenRows:
     """Whether a row goes when all of these retentions have ended."""
 
     @property
-    def said(self) -> str:
+    def suffix(self) -> str:
         return WHEN_ENDED if any(self.tried.values()) else ""
 
     def rules_of(self, check: Check) -> dict[str, ColumnRule]:
@@ -59,7 +59,7 @@ class _Case:
     rules: dict[str, ColumnRule]
     check: Check
     values: dict[str, Any]
-    said: str
+    suffix: str
 
     def query(self, dialect: str) -> ColumnElement[Any]:
         """A SELECT of the CHECK's value for these cells."""
@@ -102,13 +102,13 @@ def _cases(schema: LiveSchema, data_map: DataMap) -> Iterator[_Case | Finding]:
             rules = written.rules_of(check)
             values = {name: _sample(live.columns[name], rule, schema.dialect) for name, rule in rules.items()}
             if rules and check.columns <= set(rules) and _UNKNOWN not in values.values():
-                yield _Case(live, rules, check, values, written.said)
+                yield _Case(live, rules, check, values, written.suffix)
             elif rules:
                 name, rule = next(iter(rules.items()))
                 yield (
                     rule.line,
                     f"{live.name}.{name}: whether {rule.word} satisfies the CHECK {_name(check)} depends on"
-                    f" what else the row holds; the database decides at that moment{written.said}",
+                    f" what else the row holds; the database decides at that moment{written.suffix}",
                 )
 
 
@@ -137,7 +137,7 @@ def _refused(case: _Case) -> Finding:
     others = [f"{other} ({each.word})" for other, each in case.rules.items() if other != name]
     together = f" together with {', '.join(others)}" if others else ""
     what = f"{case.table.name}.{name}: {rule.word}{together} does not satisfy the CHECK {_name(case.check)}"
-    return rule.line, what + case.said
+    return rule.line, what + case.suffix
 
 
 def _name(check: Check) -> str:
@@ -229,7 +229,7 @@ def _domain_problems(connection: Connection, schema: LiveSchema, data_map: DataM
                 yield (
                     rule.line,
                     f"{live.name}.{name}: {rule.word} does not satisfy the CHECK {broken} of the domain"
-                    f" {column.domain.name}{written.said}",
+                    f" {column.domain.name}{written.suffix}",
                 )
 
 
@@ -246,5 +246,5 @@ def _json_on_old_server(connection: Connection, schema: LiveSchema, data_map: Da
                 yield (
                     rule.line,
                     f"{live.name}.{name}: json in a column of {kind} needs PostgreSQL {_TEXT_JSON_SINCE} or"
-                    f" later; in one of jsonb it does not{written.said}",
+                    f" later; in one of jsonb it does not{written.suffix}",
                 )

@@ -77,8 +77,8 @@ def _undecided(table: TableRule) -> Iterator[tuple[int, str]]:
     for reason, columns in waiting.items():
         names = ", ".join(f"{table.name}.{column}" for column in columns)
         them = "it" if len(columns) == 1 else "them"
-        said = f"{names}: nobody has decided yet what happens to {them} (review: {reason})"
-        yield table.columns[columns[0]].line, said
+        message = f"{names}: nobody has decided yet what happens to {them} (review: {reason})"
+        yield table.columns[columns[0]].line, message
 
 
 def _unknown_names(schema: LiveSchema, data_map: DataMap, rule: ColumnRule) -> Iterator[str]:

@@ -32,10 +32,10 @@ def copy_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) ->
     for name, kind in catalog_copies.foreign_and_virtual_tables(connection):
         line = data_map.not_personal.get(name, data_map.tables_line)
         if kind == "a foreign table":
-            said = "and not looked at; what is in the other database must be erased there, as a system"
+            message = "and not looked at; what is in the other database must be erased there, as a system"
         else:
-            said = "and may keep what was deleted in tables of its own, until it is rebuilt"
-        yield line, f"{name} is {kind} {said}"
+            message = "and may keep what was deleted in tables of its own, until it is rebuilt"
+        yield line, f"{name} is {kind} {message}"
 
 
 def _trigger(schema: LiveSchema, data_map: DataMap, trigger: Trigger) -> Iterator[Finding]:

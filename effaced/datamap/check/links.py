@@ -47,7 +47,7 @@ def reach_problems(data_map: DataMap, views: Iterable[DataMap]) -> Iterator[Find
     for cycle in find_cycles(data_map):
         circular.update(cycle)
         line = next(link.line for link in data_map.tables[cycle[0]].links if link.to == cycle[1])
-        yield line, f"{cycle[0]}.link: the links run in a circle: {' -> '.join(cycle)}"
+        yield line, f"{cycle[0]}.link: the links form a cycle: {' -> '.join(cycle)}"
     subjects = {each.table for each in data_map.people}
     known = circular.union(subjects, *(view.own_tables for view in views))
     for name, table in data_map.tables.items():

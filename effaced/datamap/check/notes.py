@@ -56,8 +56,8 @@ def _tables_of_people(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding
 def _slow_links(schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
     for name, table in data_map.tables.items():
         for what, link in _links(table):
-            for said in _slow_link(schema, name, link):
-                yield link.line, f"{name}.{what}: {said}"
+            for message in _slow_link(schema, name, link):
+                yield link.line, f"{name}.{what}: {message}"
 
 
 def _slow_link(schema: LiveSchema, name: str, link: Link) -> Iterator[str]:

@@ -29,8 +29,9 @@ def order_problems(schema: LiveSchema, data_map: DataMap, order: Order) -> Itera
     if order.cycle:
         yield (
             data_map.tables[order.cycle[0]].line,
-            f"{order.cycle[0]}: rows that go point at each other in a circle: {', '.join(order.cycle)};"
-            " let one of the pointers be NULL, or keep one of the tables (anonymise)",
+            f"{order.cycle[0]}: rows that are deleted point at each other in a cycle:"
+            f" {', '.join(order.cycle)}; make one of the pointers nullable, or"
+            " keep the rows of one of the tables (anonymise)",
         )
     for name in order.captured:
         live = schema.tables[name]
@@ -100,7 +101,7 @@ class _Conflict:
 
     def within_table(self) -> Iterator[Finding]:
         # One statement takes all of a person's rows, so they may point at each other. If somebody else's
-        # row points at one, the database refuses, unless it has been told to act on that row instead.
+        # row points at one, the database refuses, unless it is declared to act on that row instead.
         parent = self.parent
         if self._is_released or not (parent.stays or self.key.acts or parent.name == self.data_map.subject):
             return
@@ -139,7 +140,7 @@ def _from_outside(data_map: DataMap, key: ForeignKey) -> Iterator[Finding]:
 def _not_covered(data_map: DataMap, key: ForeignKey) -> str:
     pairs = ", ".join(f"{own}: {other}" for own, other in key.on)
     link = f"add the link {{to: {key.to}, on: {{{pairs}}}}}"
-    if key.table in data_map.tables_between(key.to):  # a link would run in a circle
+    if key.table in data_map.tables_between(key.to):  # a link would form a cycle
         return f", from rows that are not the person's, too{_mention(key)}"
     return f", from rows that no link reaches; {link}, or, if they are not the person's{_mention(key)}"
 

@@ -14,8 +14,8 @@ def rectify_problems(schema: LiveSchema, data_map: DataMap) -> Iterator[tuple[in
         for table, column in rule.columns:
             live = schema.tables[table].columns.get(column) if table in schema.tables else None
             if live is not None:
-                for said in _misfits(schema, data_map, rule, table, live):
-                    yield rule.line, f"rectify.{rule.category}: {table}.{column} {said}"
+                for message in _misfits(schema, data_map, rule, table, live):
+                    yield rule.line, f"rectify.{rule.category}: {table}.{column} {message}"
 
 
 def _misfits(

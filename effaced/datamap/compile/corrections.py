@@ -46,9 +46,9 @@ def changes_for(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Cor
     changes: dict[tuple[str, str], Change] = {}
     for correction in corrections:
         where = f"corrections.{_printable(correction.column)}"
-        columns, said = _columns_to_correct(data_map, correction.column)
-        if said:
-            problems.append(Problem(where, said))
+        columns, message = _columns_to_correct(data_map, correction.column)
+        if message:
+            problems.append(Problem(where, message))
         for table, column in columns:
             if (table, column) in changes:
                 problems.append(Problem(where, "is there twice, by its category and by its column"))
@@ -62,7 +62,7 @@ def changes_for(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Cor
                 problems.append(Problem(where, str(unfit)))
     if problems:
         unique = list(dict.fromkeys(problems))
-        raise Refused("The corrections are not as they must be.", problems=unique)
+        raise Refused("The corrections are invalid.", problems=unique)
     return list(changes.values())
 
 
@@ -176,8 +176,8 @@ def _bits(column: LiveColumn) -> int:
 
 
 def _moment(column: LiveColumn, value: CorrectionValue) -> datetime:
-    said = "must be a date and time such as 2026-03-02T12:00:00Z"
-    moment = _parse(value, datetime.fromisoformat, said)
+    message = "must be a date and time such as 2026-03-02T12:00:00Z"
+    moment = _parse(value, datetime.fromisoformat, message)
     zoned = bool(getattr(column.type, "timezone", False))
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC) if zoned else moment
@@ -190,14 +190,14 @@ def _day(text: str) -> date:
     return date.fromisoformat(text)
 
 
-def _parse(value: CorrectionValue, parse: Callable[[str], T], said: str) -> T:
+def _parse(value: CorrectionValue, parse: Callable[[str], T], message: str) -> T:
     if isinstance(value, str):
         try:
             return parse(value)
         except ValueError:
             pass
-    raise UnsuitableValue(said)
+    raise UnsuitableValue(message)
 
 
-def _unsuitable(said: str) -> Any:
-    raise UnsuitableValue(said)
+def _unsuitable(message: str) -> Any:
+    raise UnsuitableValue(message)

@@ -65,7 +65,7 @@ class KeyColumns:
         values = self.values(subject_id)
         if values is None:
             form = "|".join(f"{column.name} ({column.family})" for column in self.columns)
-            raise NotFound(f"No subject can have such an id; the data map says it is {form}.")
+            raise NotFound(f"Invalid subject id; the data map declares it as {form}.")
         return values
 
     def _value(self, column: LiveColumn, part: str) -> str | int | UUID | None:

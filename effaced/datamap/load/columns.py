@@ -26,7 +26,7 @@ def read_columns(reader: Reader, node: Node, table: str) -> dict[str, ColumnRule
     columns = {}
     for name, (key, value) in reader.mapping(node, f"{table}.columns").items():
         rule = _column(reader, value, f"{table}.{name}", line_of(key))
-        # A column that is told wrongly counts as told: one mistake, one problem.
+        # A column with a mistake counts as declared: one mistake, one problem.
         columns[name] = rule or ColumnRule(Strategy.DELETE, line=line_of(key))
     if isinstance(node, MappingNode) and not node.value:
         reader.report(node, f"{table}.columns must name every column of the table")

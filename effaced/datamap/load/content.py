@@ -59,8 +59,8 @@ def _fixed_text(reader: Reader, node: Node | None, what: str) -> str:
 
 def _fixed(reader: Reader, at: Node, node: Node | None, what: str) -> str | None:
     if not isinstance(node, ScalarNode) or is_null(node) or "\0" in node.value:
-        said = "must be a number, a date, a word or true or false (for an empty cell, use anonymise: null)"
-        reader.report(node or at, f"{what} {said}")
+        problem = "must be a number, a date, a word or true or false (for an empty cell, use anonymise: null)"
+        reader.report(node or at, f"{what} {problem}")
         return None
     return str(node.value)
 
@@ -78,7 +78,7 @@ def read_json(reader: Reader, node: Node, what: str, line: int, read: ReadColumn
             reader.report(key, f"{place}: leads to the same place as the path in line {paths[other].line}")
             continue
         rule = read(reader, value, place, line_of(key))
-        # A path that is told wrongly counts as told.
+        # A path with a mistake counts as declared: one mistake, one problem.
         paths[path] = _for_path(reader, value, rule, path, place) or ColumnRule(
             Strategy.DELETE, line=line_of(key)
         )

@@ -229,9 +229,9 @@ def _rectify(reader: Reader, node: Node | None, tables: dict[str, TableRule]) ->
         for name, item in _one_or_more(reader, value, what):
             meant = columns_by_name.get(name, [])
             if len(meant) != 1:
-                said = "can be two columns of" if meant else "is no column of"
+                problem = "can be two columns of" if meant else "is no column of"
                 near = "" if meant else did_you_mean(name, columns_by_name)
-                reader.report(item, f"{what}: '{name}' {said} the map{near}")
+                reader.report(item, f"{what}: '{name}' {problem} the map{near}")
             elif meant[0] in taken:
                 reader.report(item, f"{what}: '{name}' is under rectify.{taken[meant[0]]} already")
             else:

@@ -311,11 +311,11 @@ class DataMap:
 
 def _reachable(start: str, onward: Callable[[str], Iterable[str]]) -> set[str]:
     """Everything that can be reached from the start, and the start itself."""
-    seen, ahead = {start}, [start]
-    while ahead:
-        found = set(onward(ahead.pop())) - seen
+    seen, pending = {start}, [start]
+    while pending:
+        found = set(onward(pending.pop())) - seen
         seen |= found
-        ahead += found
+        pending += found
     return seen
 
 
@@ -323,7 +323,7 @@ def _canonical(data_map: DataMap) -> dict[str, Any]:
     """What the map says, in a form that does not depend on comments, order or layout."""
     # What older maps could not say is left out where it is not said, so that they keep their hash.
     first, *more = data_map.people
-    said: dict[str, Any] = {
+    canonical: dict[str, Any] = {
         "version": 1,
         "subject": [first.table, *first.key],
         "identifiers": {rule.kind: rule.column for rule in first.identifiers},
@@ -332,11 +332,11 @@ def _canonical(data_map: DataMap) -> dict[str, Any]:
         "not_personal": sorted(data_map.not_personal),
     }
     if data_map.rectify:
-        said["rectify"] = {name: sorted(rule.columns) for name, rule in data_map.rectify.items()}
+        canonical["rectify"] = {name: sorted(rule.columns) for name, rule in data_map.rectify.items()}
     if data_map.schemas:
-        said["schemas"] = data_map.schemas
+        canonical["schemas"] = data_map.schemas
     if more or first.name != first.table:
-        said["subjects"] = [
+        canonical["subjects"] = [
             [
                 each.name, each.table, each.key,
                 {rule.kind: rule.column for rule in each.identifiers},
@@ -344,16 +344,16 @@ def _canonical(data_map: DataMap) -> dict[str, Any]:
             ]
             for each in data_map.people
         ]  # fmt: skip
-    return said
+    return canonical
 
 
 def _canonical_table(table: TableRule) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    canonical: dict[str, Any] = {
         "columns": {column: canonical_column(rule) for column, rule in table.columns.items()},
         "links": sorted((_canonical_link(link) for link in table.links), key=json.dumps),
     }
     if table.mentions:
-        said["mentions"] = sorted(
+        canonical["mentions"] = sorted(
             (
                 [
                     _canonical_link(each.link),
@@ -363,12 +363,12 @@ def _canonical_table(table: TableRule) -> dict[str, Any]:
             ),
             key=json.dumps,
         )
-    return said
+    return canonical
 
 
 def _canonical_link(link: Link) -> list[Any]:
-    said: list[Any] = [link.to, *sorted(link.on)]
+    canonical: list[Any] = [link.to, *sorted(link.on)]
     if link.back or link.where or link.as_text:
         where = sorted((column, sorted(values, key=repr)) for column, values in link.where)
-        said.append({"back": link.back, "where": where, "as_text": link.as_text})
-    return said
+        canonical.append({"back": link.back, "where": where, "as_text": link.as_text})
+    return canonical

@@ -128,13 +128,13 @@ def canonical_column(rule: ColumnRule) -> list[Any]:
     until = str(rule.until) if rule.until else None
     unusual = rule.then is not None and rule.then != ColumnRule(Strategy.DELETE)
     then = [canonical_column(rule.then)] if rule.then and unusual else []
-    more = {
+    optional = {
         "value": rule.value,
         "paths": sorted([json.dumps(path), canonical_column(each)] for path, each in rule.paths),
         "names": sorted(rule.names),
         "reason": rule.reason,
     }
-    told = {name: each for name, each in more.items() if each not in (None, [])}
+    stated = {name: each for name, each in optional.items() if each not in (None, [])}
     # Left out where there is none, or the usual, so that a map from before them keeps its hash.
-    rest = [*then, *([told] if told else [])]
+    rest = [*then, *([stated] if stated else [])]
     return [rule.strategy, rule.surrogate, rule.text, rule.to, rule.basis, until, *rest]

@@ -94,8 +94,8 @@ def pairs(link: Link) -> str:
 
 def conditions(link: Link) -> list[str]:
     """The link's conditions besides its pairs of columns."""
-    said = [f"{column} is {_any_of(values)}" for column, values in link.where]
-    return [*said, *(["compared as texts"] if link.as_text else [])]
+    parts = [f"{column} is {_any_of(values)}" for column, values in link.where]
+    return [*parts, *(["compared as texts"] if link.as_text else [])]
 
 
 def describe_link(link: Link) -> str:

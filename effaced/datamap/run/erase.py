@@ -106,7 +106,7 @@ def erase_and_verify(
         for name, lock in plan.locks.items() if not plan.captures else ():
             batch.run(lock, values, name)
         return _Sent(
-            # Before the first change: what is found in texts is told as it was.
+            # Before the first change, while the texts still hold what is counted.
             found=batch.run(plan.count_scrubbed, values) if plan.count_scrubbed is not None else None,
             done=[(step, batch.run(step.statement, values, step.name)) for step in plan.steps],
             left=batch.run(plan.count_remaining, values),
@@ -181,8 +181,8 @@ def refusal(verb: str, table: str, error: DBAPIError) -> DatabaseRefusal | None:
     rule = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
     what = "a constraint" if isinstance(error, IntegrityError) else "a trigger or another rule"
     named = f" ({rule})" if rule else ""
-    said = f"The database refuses to {verb} in table '{table}': {what}{named} forbids it."
-    return DatabaseRefusal(said, error_code(error))
+    message = f"The database refuses to {verb} in table '{table}': {what}{named} forbids it."
+    return DatabaseRefusal(message, error_code(error))
 
 
 def _effects(plan: ErasurePlan, counts: Iterable[int], found: Iterable[int]) -> list[TableEffect]:

@@ -35,7 +35,7 @@ def _text(text: str) -> str:
     ending = found[0] if found else ""
     pieces = _WORD.findall(text.removesuffix(ending))
     words = [each for each in pieces if each.isalpha()]
-    # A single short word, `male` or `Kim`, would be told by its first letter.
+    # A single short word, `male` or `Kim`, could be guessed from its first letter.
     alone = len(words) == 1 and len(words[0]) < 6
     masked = "".join(_piece(each, alone=alone) for each in pieces)
     cut = f"{masked[:_LONGEST]}…" if len(masked) > _LONGEST else masked

@@ -51,7 +51,7 @@ def _query(plan: ErasurePlan, step: Step, columns: Sequence[str], most: int) -> 
 def _masked(plan: ErasurePlan, step: Step, columns: Sequence[str], row: Sequence[object]) -> Row:
     live = plan.schema.tables[step.name].columns
     return {
-        # One of a few words is told by its first letter.
+        # One of a few words can be guessed from its first letter.
         name: HIDDEN if live[name].enum_values and value is not None else mask(value)
         for name, value in zip(columns, row, strict=True)
         if mask(value) != NOTHING

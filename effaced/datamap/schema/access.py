@@ -1,4 +1,4 @@
-"""What PostgreSQL keeps this role from seeing or changing, and what it has been told to do instead."""
+"""What the role may not read or change on PostgreSQL, and what the database does instead of a change."""
 
 from __future__ import annotations
 

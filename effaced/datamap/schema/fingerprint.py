@@ -95,7 +95,7 @@ class SchemaChanged(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "The schema of the database has changed since this was planned; roll back and ask again."
+            "The schema of the database has changed since the plan was made; roll back and try again."
         )
 
 

@@ -164,8 +164,8 @@ def _postgres_facts(connection: Connection) -> _Facts:
 
 
 def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable:
-    asked = facts.of_partitions.get(table.name, PartitionRules())
-    filled = {*table.primary, *asked.not_null}
+    demands = facts.of_partitions.get(table.name, PartitionRules())
+    filled = {*table.primary, *demands.not_null}
     columns = {
         each["name"]: _live_column(
             each,
@@ -180,16 +180,16 @@ def _table(table: _Reflected, facts: _Facts, types: dict[Any, Any]) -> LiveTable
     return LiveTable(
         table.name,
         columns,
-        _uniques(table, facts, asked, columns),
+        _uniques(table, facts, demands, columns),
         table.primary,
         table.schema,
-        tuple(Check(word, sql, columns_in_sql(sql, columns)) for word, sql in (*checks, *asked.checks)),
+        tuple(Check(word, sql, columns_in_sql(sql, columns)) for word, sql in (*checks, *demands.checks)),
         tuple(dict.fromkeys((LiveIndex(table.primary), *indexes))),
     )
 
 
 def _uniques(
-    table: _Reflected, facts: _Facts, asked: PartitionRules, columns: Mapping[str, LiveColumn]
+    table: _Reflected, facts: _Facts, demands: PartitionRules, columns: Mapping[str, LiveColumn]
 ) -> tuple[Unique, ...]:
     """Everything that may not repeat in the table, whatever declares it."""
     declared = (*table.constraints, *(each for each in table.indexes if each["unique"]))
@@ -200,7 +200,7 @@ def _uniques(
         *(Unique(columns_in_sql(sql, columns), whole=False) for sql in expressions),
         *(
             Unique(columns_in_sql(sql, columns), whole=False, nulls_repeat=nulls_repeat)
-            for sql, nulls_repeat in asked.uniques
+            for sql, nulls_repeat in demands.uniques
         ),
     ]
     uniques += _through_generated(uniques, table.columns)

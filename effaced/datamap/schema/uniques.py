@@ -44,10 +44,12 @@ def sqlite_invalid_uniques(connection: Connection, collations: Collations) -> In
     return _only_invalid(
         (
             table,
-            [column or "" for column, _ in told],
-            all(collations.get((table, column or ""), collation) == collation for column, collation in told),
+            [column or "" for column, _ in indexed],
+            all(
+                collations.get((table, column or ""), collation) == collation for column, collation in indexed
+            ),
         )
-        for (table, _), told in indexes.items()
+        for (table, _), indexed in indexes.items()
     )
 
 

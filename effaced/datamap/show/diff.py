@@ -69,13 +69,13 @@ def _table(old: DataMap, new: DataMap, name: str) -> Iterator[Difference]:
 
 def _added_table(old: DataMap, new: DataMap, rule: TableRule) -> Iterator[Difference]:
     ways = "; ".join(describe_links(new, rule))
-    said = f"rows {describe_rows(rule)}; {ways}"
+    description = f"rows {describe_rows(rule)}; {ways}"
     if rule.name not in old.not_personal:
-        yield Difference(Group.NAMES, rule.name, f"new in the map: {said}")
+        yield Difference(Group.NAMES, rule.name, f"new in the map: {description}")
         return
     erases = not rule.stays or rule.changed or rule.mentions
     group = Group.NEWLY_ERASED if erases else Group.KEPT
-    yield Difference(group, rule.name, f"was without personal data, now {said}")
+    yield Difference(group, rule.name, f"was without personal data, now {description}")
 
 
 def _removed_table(new: DataMap, rule: TableRule) -> Iterator[Difference]:

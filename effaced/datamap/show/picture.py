@@ -83,16 +83,16 @@ def _heading(data_map: DataMap) -> str:
 def _description(data_map: DataMap) -> str:
     """The picture in sentences, for screen readers."""
     people = " and ".join(f"{each.name} in {each.table}" for each in data_map.people)
-    said = [f"{len(data_map.tables)} tables hold something about people: {people}."]
+    sentences = [f"{len(data_map.tables)} tables hold something about people: {people}."]
     for rule in data_map.tables.values():
         ways = "; ".join(describe_links(data_map, rule)) or "no link leads to anybody"
         rows = f"rows are {rule.action}" if rule.owned else "rows stay"
-        said.append(f"{rule.name}: {rows}; {ways}.")
+        sentences.append(f"{rule.name}: {rows}; {ways}.")
     if data_map.not_personal:
-        said.append(f"Without personal data: {', '.join(sorted(data_map.not_personal))}.")
+        sentences.append(f"Without personal data: {', '.join(sorted(data_map.not_personal))}.")
     if data_map.undecided:
-        said.append(f"To be decided: {', '.join(sorted(data_map.undecided))}.")
-    return " ".join(said)
+        sentences.append(f"To be decided: {', '.join(sorted(data_map.undecided))}.")
+    return " ".join(sentences)
 
 
 def _add(
@@ -129,17 +129,17 @@ def _head(svg: Xml.Element, data_map: DataMap, layout: Layout) -> None:
     _add(svg, "text", _heading(data_map), class_="map-title", x=MARGIN, y=34)
     x = float(MARGIN)
     for word in (each for each in _LEGEND if each in fates):
-        said = f"rows {word}" if word != ONLY_MENTIONS else f"rows {word}, only mention one"
+        label = f"rows {word}" if word != ONLY_MENTIONS else f"rows {word}, only mention one"
         _add(svg, "rect", class_=f"map-bar {_class(word)}", x=x, y=50.0, width=12, height=12, rx=2)
-        _add(svg, "text", said, class_="map-legend", x=x + 18, y=60.0)
-        x += 18 + LETTER * len(said) + 22
+        _add(svg, "text", label, class_="map-legend", x=x + 18, y=60.0)
+        x += 18 + LETTER * len(label) + 22
     x = float(MARGIN)
-    for kind, said in (("to", "belongs to"), ("from", "is pointed at by"), ("mentions", "mentions")):
+    for kind, label in (("to", "belongs to"), ("from", "is pointed at by"), ("mentions", "mentions")):
         if kind not in kinds:
             continue
         _add(svg, "path", class_=f"map-link {kind}", d=f"M{x + 34:g} 76 H{x:g}", **_tip(kind))
-        _add(svg, "text", said, class_="map-legend", x=x + 42, y=80.0)
-        x += 42 + LETTER * len(said) + 22
+        _add(svg, "text", label, class_="map-legend", x=x + 42, y=80.0)
+        x += 42 + LETTER * len(label) + 22
 
 
 def _class(words: str) -> str:
@@ -164,8 +164,8 @@ def _box(svg: Xml.Element, data_map: DataMap, box: Box) -> None:
     _add(group, "rect", class_="map-box", x=x, y=y, width=WIDTH, height=box.height, rx=6)
     _add(group, "rect", class_=f"map-bar {fate}", x=x, y=y, width=6, height=box.height, rx=3)
     _add(group, "text", cut(box.rule.name, CHARACTERS - 8), class_="map-name", x=x + PAD + 4, y=y + 18)
-    said = cut(f"{box.whose} · rows {box.rows}" if box.whose else f"rows {box.rows}", CHARACTERS)
-    _add(group, "text", said, class_=f"map-rows {fate}", x=x + PAD + 4, y=y + 34)
+    label = cut(f"{box.whose} · rows {box.rows}" if box.whose else f"rows {box.rows}", CHARACTERS)
+    _add(group, "text", label, class_=f"map-rows {fate}", x=x + PAD + 4, y=y + 34)
     for number, line in enumerate(box.lines):
         for run in line:
             _add(

@@ -20,14 +20,14 @@ def find_tables(data_map: DataMap, word: str) -> list[str]:
 
 def restrict_to_tables(data_map: DataMap, names: list[str]) -> DataMap:
     """The map of these tables and of all that they link to. Its hash stays that of the whole."""
-    ahead, seen = [name for name in names if name in data_map.tables], set[str]()
-    while ahead:
-        name = ahead.pop()
+    pending, seen = [name for name in names if name in data_map.tables], set[str]()
+    while pending:
+        name = pending.pop()
         if name in seen or name not in data_map.tables:
             continue
         seen.add(name)
         rule = data_map.tables[name]
-        ahead += [link.to for link in (*rule.links, *(each.link for each in rule.mentions))]
+        pending += [link.to for link in (*rule.links, *(each.link for each in rule.mentions))]
     return replace(
         data_map,
         tables={name: rule for name, rule in data_map.tables.items() if name in seen},

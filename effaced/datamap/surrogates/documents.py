@@ -197,8 +197,8 @@ class Document:
 def _case(whens: dict[Sql, Sql], otherwise: Sql) -> Sql:
     if not whens:
         return otherwise
-    told = " ".join(f"WHEN {when} THEN {then}" for when, then in whens.items())
-    return f"CASE {told} ELSE {otherwise} END"
+    branches = " ".join(f"WHEN {when} THEN {then}" for when, then in whens.items())
+    return f"CASE {branches} ELSE {otherwise} END"
 
 
 def _exists(rows: Sql, condition: Sql) -> Sql:

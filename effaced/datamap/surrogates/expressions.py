@@ -149,16 +149,16 @@ def _unpadded(cell: Cell, text: str) -> str:
     return text.rstrip(" ") if isinstance(cell.type, types.CHAR) else text
 
 
-# --- values that are told, or none ---------------------------------------------------------------------
+# --- fixed values, and none -----------------------------------------------------------------------------
 
 
 def fixed_value(kind: types.TypeEngine[Any], value: str, dialect: str) -> Any:
     """The map's value for a column of this type. Raises UnsuitableValue."""
     column = LiveColumn("", kind, nullable=False, generated=False)
-    told: str | bool = value
+    plain: str | bool = value
     if column.family == "true or false":
-        told = {"true": True, "false": False}.get(value.lower(), value)
-    fitting = convert_value(column, told, dialect)
+        plain = {"true": True, "false": False}.get(value.lower(), value)
+    fitting = convert_value(column, plain, dialect)
     if dialect == "sqlite" and isinstance(fitting, Decimal):
         return int(fitting) if fitting == fitting.to_integral_value() else float(fitting)
     return fitting
@@ -167,7 +167,7 @@ def fixed_value(kind: types.TypeEngine[Any], value: str, dialect: str) -> Any:
 def _fixed(cell: Cell, rule: ColumnRule, dialect: str) -> ColumnElement[Any]:
     try:
         value = fixed_value(cell.type, rule.value or "", dialect)
-    except UnsuitableValue:  # told by `check`
+    except UnsuitableValue:  # reported by `check`
         return null()
     if dialect == "sqlite":
         return literal(value) if isinstance(value, int | float) else literal(value, cell.type)
@@ -197,7 +197,7 @@ def _is_not_empty(cell: Cell, dialect: str) -> ColumnElement[bool]:
     return cast(cell, Text) != literal_column("''")
 
 
-# --- values that are rolled ----------------------------------------------------------------------------
+# --- random values ---------------------------------------------------------------------------------------
 
 
 def _random(cell: Cell, form: RandomText, dialect: str) -> ColumnElement[str]:
@@ -257,7 +257,7 @@ def _is_uuid(cell: Cell, dialect: str) -> ColumnElement[bool]:
     return as_searchable_text(cell, dialect).regexp_match(rf"^{UUID_PREFIX}{rest}\Z")
 
 
-# --- values that are made of what was there --------------------------------------------------------------
+# --- values derived from the cell ------------------------------------------------------------------------
 
 
 def _truncated(cell: Cell, to: DatePart, dialect: str) -> ColumnElement[Any]:

@@ -1,8 +1,8 @@
 """Which characters count as the same when a text is searched for a name.
 
 Upper and lower case, composed and decomposed accents, and compatibility forms (full width, ligatures,
-digits of other scripts). Under the C locale PostgreSQL folds only ASCII, so no regular expression can be
-told to do this: the alternatives are spelled out.
+digits of other scripts). Under the C locale PostgreSQL folds only ASCII, so a regular expression can not do
+this by itself: the alternatives are spelled out.
 """
 
 from __future__ import annotations

@@ -86,13 +86,13 @@ def paths_as_json(rule: ColumnRule) -> str:
 
 
 def _on_sqlite(cell: Cell, rule: ColumnRule) -> ColumnElement[str]:
-    asked: list[BindParameter[Any]] = []
+    parameters: list[BindParameter[Any]] = []
     if rule.pseudonymises:
-        asked += [bindparam(name, type_=LargeBinary()) for name in (HASH_INNER, HASH_OUTER)]
-        asked += [bindparam(HASH_LABEL, type_=String())]
+        parameters += [bindparam(name, type_=LargeBinary()) for name in (HASH_INNER, HASH_OUTER)]
+        parameters += [bindparam(HASH_LABEL, type_=String())]
     scrubs = {scrub_name(each) for _, each in rule.paths if each.strategy is Strategy.SCRUB}
-    asked += [bindparam(name, type_=String()) for name in sorted(scrubs)]
-    named: list[Any] = [part for each in asked for part in (literal(each.key, String()), each)]
+    parameters += [bindparam(name, type_=String()) for name in sorted(scrubs)]
+    named: list[Any] = [part for each in parameters for part in (literal(each.key, String()), each)]
     nothing = _nothing(cell)
     length = literal(getattr(cell.type, "length", None), types.Integer())
     return func.effaced_json(

@@ -172,9 +172,9 @@ def pointer(column: str) -> Pointer | None:
 @cache
 def _people_words() -> frozenset[str]:
     """Words for people that a column pointing at them may be named after."""
-    said = ("author", "owner", "sender", "assignee", "whodunnit")
-    done = ("blocker", "blocked", "follower", "followee")
-    return _singulars((*words.PEOPLE, *words.STAFF, *said, *done, *words.RECEIVING_ROLES))
+    roles = ("author", "owner", "sender", "assignee", "whodunnit")
+    relations = ("blocker", "blocked", "follower", "followee")
+    return _singulars((*words.PEOPLE, *words.STAFF, *roles, *relations, *words.RECEIVING_ROLES))
 
 
 @cache

@@ -132,7 +132,7 @@ def test_one_that_fails_is_said_and_told_by_the_exit_code(shop: Shop, run: Run) 
     shop.run("UPDATE customers SET name = 'back' WHERE id = 2")
     result = run(LAST_DUE, "erase", "--all-due", "--reason", "over", "--yes")
     assert result.exit_code == 1
-    assert "lives under that key again" in result.output
+    assert "key is in use again" in result.output
 
 
 class TestHousekeeping:

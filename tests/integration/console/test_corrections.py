@@ -151,4 +151,4 @@ def test_the_plan_says_so_when_the_map_no_longer_allows_it(house: House, ada: Vi
         session.execute(update(customers).where(customers.c.id == 3).values(name="x"))
     plan = house.runtime.plan
     house.runtime._plan = replace(plan, data_map=replace(plan.data_map, rectify={}))
-    assert "The corrections are not as they must be." in show(ada, house, request_id)
+    assert "The corrections are invalid." in show(ada, house, request_id)

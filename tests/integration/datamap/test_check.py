@@ -285,7 +285,7 @@ def test_a_circle_of_links_is_refused_with_its_path(company):
   b: {link: {to: a, on: {x: id}}, columns: {id: delete, x: delete}}
   c: {link: {to: b, on: {x: id}}, columns: {id: delete, x: delete}}"""
     assert messages(company, tables) == [
-        "a.link: the links run in a circle: a -> b -> a",
+        "a.link: the links form a cycle: a -> b -> a",
         "c: no link leads from it to people",
     ]
 

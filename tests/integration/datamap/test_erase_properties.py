@@ -34,7 +34,7 @@ from effaced.datamap.run.subject import find_subject
 EXAMPLES = int(os.environ.get("EFFACED_EXAMPLES", "30"))
 SHARDS = 5
 """Per database, so that every worker has some; ten times as many examples in all."""
-REFUSED = re.compile("than SQLite can read in one statement|point at each other in a circle")
+REFUSED = re.compile("than SQLite can read in one statement|point at each other in a cycle")
 """What no order of statements can do, once in some thousand worlds. Any other refusal is a mistake."""
 PHASES = [phase for phase in Phase if phase is not Phase.explain]
 

@@ -211,7 +211,7 @@ class TestSafety:
         shop.run("UPDATE customers SET name = 'Bob is back' WHERE id = 2")
         assert due(shop, LAST_DUE)[0].standing is RetentionState.IN_USE
         (result,) = shop.end(LAST_DUE)
-        assert "lives under that key again" in (result.error or "")
+        assert "key is in use again" in (result.error or "")
         assert len(shop.rows("SELECT * FROM invoices WHERE customer_id = 2")) == 1
 
     def test_a_refusal_of_the_database_undoes_the_request_and_holds_no_other_up(self, shop):

@@ -80,9 +80,7 @@ def test_a_composite_id_needs_all_its_parts(text):
 def test_an_impossible_id_is_not_found_and_the_form_is_named_but_not_the_id():
     with pytest.raises(NotFound) as caught:
         key(Integer(), String()).require("bob@example.org")
-    assert (
-        str(caught.value) == "No subject can have such an id; the data map says it is c0 (number)|c1 (text)."
-    )
+    assert str(caught.value) == "Invalid subject id; the data map declares it as c0 (number)|c1 (text)."
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), min_size=2, max_size=4))
