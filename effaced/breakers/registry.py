@@ -10,10 +10,8 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from sqlalchemy.orm import Session
 
@@ -21,9 +19,19 @@ from effaced.audit.notes import NoteRef
 from effaced.breakers import admission as rules
 from effaced.breakers import machine, operations
 from effaced.breakers.admission import Hold, Verdict
+from effaced.breakers.admitted import (
+    ONE_SUCCESS,
+    Admission,
+    KnownState,
+    Permit,
+    is_healthy,
+    is_unrestricted,
+    known_state_of,
+    names_of,
+    none_failed,
+)
 from effaced.breakers.listeners import BreakerListener, Notifier
 from effaced.breakers.model import (
-    RESTRICTION,
     BreakerOpenError,
     BreakerRole,
     BreakerState,
@@ -31,7 +39,6 @@ from effaced.breakers.model import (
     StoreUnavailable,
     Transition,
     host_name,
-    resolver_name,
 )
 from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, kind_of
 from effaced.breakers.policies_in_force import PoliciesInForce
@@ -45,36 +52,7 @@ from effaced.model import FailureKind
 _log = get_logger(__name__)
 STORE_UNAVAILABLE = "store_unavailable"
 STORE_RETRY = timedelta(seconds=5)
-_ONE_SUCCESS = (SUCCESS,)
 _MOST_CACHED = 4_096
-
-
-class Admission(NamedTuple):
-    """How many calls may be made now. If none, `reason`, `service_name` and `blocked_until` say why."""
-
-    granted: int
-    role: BreakerRole
-    trial: bool = False
-    blocked_until: datetime | None = None
-    reason: str = ""
-    service_name: str = ""
-    holds: tuple[Hold, ...] = ()
-    revision: int | None = None
-    """The store's revision at which all breakers were healthy, if the store has revisions."""
-    healthy: bool = False
-    """Whether all breakers were closed and without failures."""
-
-
-Permit = Admission
-
-
-@dataclass(frozen=True, slots=True)
-class KnownState:
-    """The state as this process last knew it. `blocked_until` is None if a call may be made."""
-
-    state: BreakerState
-    blocked_until: datetime | None = None
-    reason: str = ""
 
 
 class BreakerRegistry:
@@ -169,7 +147,7 @@ class BreakerRegistry:
         )
 
     def on_success(self, permit: Permit) -> None:
-        self.settle(permit, _ONE_SUCCESS)
+        self.settle(permit, ONE_SUCCESS)
 
     def on_failure(
         self,
@@ -208,7 +186,7 @@ class BreakerRegistry:
         names = names_of(resolver, host)
         try:
             rows = self._load(names)
-            if all(map(_unrestricted, rows)):
+            if all(map(is_unrestricted, rows)):
                 return self._admit_all(resolver, host, role, most, revision, rows)
             rows = self._restart_waits(rows)
             policies = [self.policy(name, role) for name in names]
@@ -234,7 +212,7 @@ class BreakerRegistry:
             rows = self.within(session)._load(names_of(resolver, host))
         except StoreUnavailable:
             return None
-        if not all(map(_unrestricted, rows)):
+        if not all(map(is_unrestricted, rows)):
             return None
         return self._admit_all(resolver, host, role, most, None, rows)
 
@@ -249,7 +227,7 @@ class BreakerRegistry:
     ) -> Admission:
         """No breaker restricts calls. While the store's revision stays, the answer stays."""
         holds = tuple([Hold(row.service_name, row.generation) for row in rows])
-        healthy = all(map(_healthy, rows))
+        healthy = all(map(is_healthy, rows))
         admission = Admission(
             most, role, holds=holds, revision=revision if healthy else None, healthy=healthy
         )
@@ -270,10 +248,10 @@ class BreakerRegistry:
         healthy at admission and no call failed, nothing is read again; failures that other processes had
         meanwhile are seen by the next admission.
         """
-        if trusting and admission.healthy and _none_failed(outcomes):
+        if trusting and admission.healthy and none_failed(outcomes):
             self._notifier.outcomes([hold.service_name for hold in admission.holds], admission.role, outcomes)
             return ()
-        known = admission.revision is not None and not self._notifier.listeners and _none_failed(outcomes)
+        known = admission.revision is not None and not self._notifier.listeners and none_failed(outcomes)
         if known and admission.revision == self.store.revision():
             return ()
         names = [hold.service_name for hold in admission.holds]
@@ -300,9 +278,9 @@ class BreakerRegistry:
         self, names: Sequence[str], admission: Admission, outcomes: Sequence[Outcome]
     ) -> bool:
         """The usual case: no trial, no failure, and all breakers are still healthy."""
-        if any(hold.slots for hold in admission.holds) or not _none_failed(outcomes):
+        if any(hold.slots for hold in admission.holds) or not none_failed(outcomes):
             return False
-        return all(map(_healthy, self._load(names)))
+        return all(map(is_healthy, self._load(names)))
 
     def _record(
         self, names: Sequence[str], admission: Admission, outcomes: Sequence[Outcome], unused: int
@@ -356,7 +334,7 @@ class BreakerRegistry:
 
     def current_state(self, host: str | None = None, resolver: str | None = None) -> BreakerState:
         """The more restrictive state of the two, pins included."""
-        return _known_state(self._load(names_of(resolver, host)), None, self.store.now()).state
+        return known_state_of(self._load(names_of(resolver, host)), None, self.store.now()).state
 
     def cooldown_remaining_ms(self, host: str | None = None, resolver: str | None = None) -> int | None:
         """How long a vendor still asks not to be called; None if it does not."""
@@ -368,7 +346,7 @@ class BreakerRegistry:
     def last_known(self, resolver: str | None, host: str | None = None) -> KnownState:
         """What this process last knew, without a read."""
         now, rows = self.store.now(), self._last(names_of(resolver, host))
-        return _known_state(rows, rules.blocked(rows, now), now)
+        return known_state_of(rows, rules.blocked(rows, now), now)
 
     def recheck(self, admission: Admission) -> KnownState:
         """What this process knows about calls admitted earlier: a breaker that opened since denies them."""
@@ -378,7 +356,7 @@ class BreakerRegistry:
             moved = hold.generation is not None and row.generation > hold.generation
             if block is None and moved and rules.effective_state(row, now) is not BreakerState.CLOSED:
                 block = rules.Block(row.service_name, rules.BUDGET, now + rules.BUDGET_RETRY)
-        return _known_state(rows, block, now)
+        return known_state_of(rows, block, now)
 
     def _load(self, names: Collection[str]) -> list[CircuitBreakerStateData]:
         found = self.store.load(names)
@@ -394,7 +372,7 @@ class BreakerRegistry:
     def _restart_waits(self, rows: list[CircuitBreakerStateData]) -> list[CircuitBreakerStateData]:
         """The same rows, unless the clock was set back: then their waits keep their length."""
         now = self.store.now()
-        if all(_unrestricted(row) or machine.after_clock_set_back(row, now) is row for row in rows):
+        if all(is_unrestricted(row) or machine.after_clock_set_back(row, now) is row for row in rows):
             return rows
         names = [row.service_name for row in rows]
         operations.restart_waits(self.store, names)
@@ -470,36 +448,3 @@ class BreakerRegistry:
     def _announce(self, made: Transition, session: Session | None) -> Transition:
         self._notifier.transitions([made], session)
         return made
-
-
-@lru_cache(maxsize=4_096)
-def names_of(resolver: str | None, host: str | None) -> tuple[str, ...]:
-    """Host first: that is the order of decisions."""
-    names = (*([host_name(host)] if host else ()), *([resolver_name(resolver)] if resolver else ()))
-    if not names:
-        raise ValueError("name a host, a resolver, or both")
-    return names
-
-
-def _none_failed(outcomes: Sequence[Outcome]) -> bool:
-    if outcomes is _ONE_SUCCESS:
-        return True
-    for outcome in outcomes:  # noqa: SIM110 (runs at every flush)
-        if outcome is not SUCCESS and outcome.failed:
-            return False
-    return True
-
-
-def _unrestricted(row: CircuitBreakerStateData) -> bool:
-    return row.state is BreakerState.CLOSED and row.pinned is None and row.cooldown_until is None
-
-
-def _healthy(row: CircuitBreakerStateData) -> bool:
-    return row.state is BreakerState.CLOSED and row.failure_count == 0 and not row.slots
-
-
-def _known_state(
-    rows: Sequence[CircuitBreakerStateData], block: rules.Block | None, now: datetime
-) -> KnownState:
-    state = max((rules.effective_state(row, now) for row in rows), key=lambda each: RESTRICTION[each])
-    return KnownState(state, block.until, block.reason) if block else KnownState(state)

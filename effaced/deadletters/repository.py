@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, insert
+from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
 from effaced.audit.append import SYSTEM
 from effaced.audit.notes import NoteRef, read_notes, write_note
-from effaced.core import clock
 from effaced.core.arguments import checked
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database
@@ -34,12 +33,9 @@ from effaced.deadletters.arguments import (
     moment,
     no_message,
     number,
-    retries,
-)
-from effaced.deadletters.arguments import (
-    failure_type as checked_failure_type,
 )
 from effaced.deadletters.context import new_context
+from effaced.deadletters.create import NewDeadLetter, create
 from effaced.deadletters.data import DLQCompressedEntry, FailedOperationData
 from effaced.deadletters.decide import Change, set_status, set_status_of_many
 from effaced.deadletters.interface import FailedOperationRepository
@@ -56,10 +52,9 @@ from effaced.deadletters.read import (
     is_late,
     is_replayable,
 )
-from effaced.deadletters.rules import ACTIVE, MAX_RETRIES, PENDING, REPLAYED, RESOLVED, SLA, Sla
+from effaced.deadletters.rules import ACTIVE, MAX_RETRIES, REPLAYED, RESOLVED, SLA, Sla
 from effaced.deadletters.statistics import cleanup_statistics, statistics
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import new_id
 
 
 @checked
@@ -105,34 +100,23 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         expires_at: datetime | None = None,
     ) -> FailedOperationData:
         no_message("error_message", error_message)
-        subject = None if user_id is None else self._keyring.subject_key(str(user_id))
-        entry_id, request_id = linked_ids(entity_type, entity_id, entity_refs)
-        dead_letter_id, now = new_id(), clock.now()
-        row = {
-            "id": dead_letter_id,
-            "domain": dead_letter_domain(domain),
-            "failure_type": checked_failure_type(failure_type),
-            "error_code": code("error_code", error_code, 64),
-            "entry_id": entry_id,
-            "request_id": request_id,
-            "subject_key_id": subject.key_id if subject else None,
-            "subject_hmac": subject.hmac if subject else None,
-            "status": PENDING,
-            "retry_count": retries("retry_count", retry_count),
-            "max_retries": retries("max_retries", max_retries),
-            "acquired": retry_count,
-            "recommended_action": code("recommended_action", recommended_action, 32),
-            "next_action_hint": code("next_action_hint", next_action_hint, 64),
-            "context": new_context(snapshot_data, request_data, response_data),
-            "marks": facts("metadata", metadata),
-            "created_at": now,
-            "updated_at": now,
-            "expires_at": None if expires_at is None else moment("expires_at", expires_at),
-        }
+        new = NewDeadLetter(
+            domain=domain,
+            failure_type=failure_type,
+            error_code=error_code,
+            linked=linked_ids(entity_type, entity_id, entity_refs),
+            subject=None if user_id is None else self._keyring.subject_key(str(user_id)),
+            context=new_context(snapshot_data, request_data, response_data),
+            marks=facts("metadata", metadata),
+            retry_count=retry_count,
+            max_retries=max_retries,
+            next_action_hint=next_action_hint,
+            recommended_action=recommended_action,
+            expires_at=expires_at,
+        )
         try:
             with self._begin() as session:
-                session.execute(insert(DeadLetter), [row])
-                return self._by_id(session, dead_letter_id)
+                return self._by_id(session, create(session, new))
         except IntegrityError:
             raise Conflict("There is already a dead letter of this domain for this entry.") from None
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import cast
 from uuid import UUID
 
-from effaced.breakers.registry import Admission
+from effaced.breakers.admitted import Admission
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.errors import ResolverError

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session, sessionmaker
 
+from effaced.breakers.admitted import Admission
 from effaced.breakers.model import BreakerRole
-from effaced.breakers.registry import Admission
 from effaced.model import OutboxOperation
 from effaced.outbox import claim as outbox
 from effaced.outbox.entry import Entry

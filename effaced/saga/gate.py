@@ -12,9 +12,10 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from effaced.breakers.admitted import Admission
 from effaced.breakers.model import BreakerOpenError, BreakerRole
 from effaced.breakers.outcomes import NEUTRAL, Outcome, combined
-from effaced.breakers.registry import Admission, BreakerRegistry
+from effaced.breakers.registry import BreakerRegistry
 from effaced.core.log import get_logger
 from effaced.model import FailureKind, OutboxOperation
 from effaced.resolvers.registry import ResolverRegistry

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from effaced.audit.events import Event
-from effaced.breakers.registry import Admission
+from effaced.breakers.admitted import Admission
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
-from effaced.breakers.registry import Admission
+from effaced.breakers.admitted import Admission
 from effaced.core import clock
 from effaced.core.db import dbtime
 from effaced.core.log import get_logger

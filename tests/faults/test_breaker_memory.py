@@ -11,11 +11,11 @@ from saga_cast import KEYRING
 
 from effaced.audit.notes import write_note
 from effaced.breakers import transitions
+from effaced.breakers.admitted import Admission
 from effaced.breakers.cooldowns import CooldownStore
 from effaced.breakers.model import BreakerRole, BreakerState
 from effaced.breakers.open_store import connect
 from effaced.breakers.outcomes import Outcome, OutcomeKind
-from effaced.breakers.registry import Admission
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
 from effaced.breakers.stores.base import WriteLog
 from effaced.breakers.stores.redis import PREFIX, RedisBreakerStore

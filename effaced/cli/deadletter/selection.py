@@ -35,7 +35,8 @@ _OPTIONS = [
         "statuses",
         multiple=True,
         type=click.Choice([ALL, *(each.value for each in DeadLetterStatus)]),
-        help="Only with this status; can be repeated. Without it: those that wait for a decision.",
+        help="Only with this status; can be repeated. Without it: those that need a decision; `list` also "
+        "shows those given up.",
     ),
     click.option(
         "--domain",

@@ -15,11 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effaced.breakers.admission import admit, record
+from effaced.breakers.admitted import Admission
 from effaced.breakers.machine import force, reset, without_expired
 from effaced.breakers.model import BreakerRole, BreakerState, CircuitBreakerStateData
 from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicy
-from effaced.breakers.registry import Admission, BreakerRegistry
+from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
 from effaced.breakers.stores.base import BreakerStore
 from effaced.core import clock

@@ -8,11 +8,12 @@ import pytest
 from breaker_cast import API, CRM, FAILURE, NEUTRAL, NOON, SUCCESS, Heard, registry, seconds
 
 from effaced.breakers.admission import BUDGET, COOLDOWN, PINNED
+from effaced.breakers.admitted import Permit
 from effaced.breakers.listeners import BreakerListener
 from effaced.breakers.model import BreakerOpenError, BreakerRole, BreakerState, Transition
 from effaced.breakers.outcomes import Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicies
-from effaced.breakers.registry import BreakerRegistry, Permit
+from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
 from effaced.breakers.stores.base import BreakerStore
 from effaced.core.clock import ManualClock

@@ -12,9 +12,9 @@ from saga_cast import NOON, CheckingVendor, CorrectingVendor, Vendor
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from effaced.breakers.admitted import Admission
 from effaced.breakers.model import BreakerRole, BreakerState
 from effaced.breakers.outcomes import Outcome, OutcomeKind
-from effaced.breakers.registry import Admission
 from effaced.core import clock
 from effaced.core.clock import ManualClock
 from effaced.core.db import Database

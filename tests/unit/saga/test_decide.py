@@ -17,8 +17,8 @@ from effaced.audit.events import (
     StepFailed,
     StepSucceeded,
 )
+from effaced.breakers.admitted import Admission
 from effaced.breakers.model import BreakerRole
-from effaced.breakers.registry import Admission
 from effaced.model import (
     AttemptOutcome,
     DeadLetterDomain,
