@@ -20,7 +20,7 @@ _ring: Ring | None = None
 
 
 def install(ring: Ring | None) -> None:
-    """Put the bell in (or take it out)."""
+    """Set the function that notifies the workers; None removes it."""
     global _ring
     _ring = ring
 

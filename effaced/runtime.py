@@ -1,4 +1,4 @@
-"""What a running effaced is made of: settings, database, keys, data map, resolvers, targets."""
+"""The composition root: settings, database, keys, data map, resolvers, targets."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _MOST_BATCHES = 50
 
 
 class Runtime:
-    """Hands every entry point the same things. Files are read when first needed and then kept."""
+    """Builds what the entry points share, from the settings. Files are read once, when first needed."""
 
     def __init__(
         self, settings: Settings, *, database: Database | None = None, breaker_overrides: Sequence[str] = ()
@@ -150,7 +150,7 @@ class Runtime:
 
     @cached_property
     def policy(self) -> RetryPolicy:
-        """What the settings make of it; what people change at run time stands in the database."""
+        """The retry policy of the settings. Changes at run time are in the database."""
         age = timedelta(days=self.settings.max_age_days)
         return self.backoff.policy(max_attempts=self.settings.max_attempts, max_age=age)
 
@@ -161,7 +161,7 @@ class Runtime:
 
     @cached_property
     def breaker_store(self) -> BreakerStore:
-        """Made when first needed, which in a worker is after the fork."""
+        """Opened when first needed, which in a worker is after the fork."""
         settings = self.settings
         return open_store(settings.breaker_store, self.db, settings.breaker_redis_url or settings.redis_url)
 
@@ -222,7 +222,7 @@ class Runtime:
                 announce(session, [notice])
 
     def restart_waits(self) -> None:
-        """After the clock was set back: have waits take as long as they were meant to."""
+        """After the clock was set back: let waits take as long as they were meant to."""
         with self.db.begin() as session:
             restart_waits(session)
             restart_delivery_waits(session)
@@ -267,7 +267,7 @@ class Runtime:
         return Deliverer(self.targets, self.db, rules, refs_of=refs_of)
 
     def tidy(self) -> None:
-        """Forget what has served its time. The scheduler does this, and every `effaced drain`."""
+        """Delete what is no longer needed. The scheduler does this, and every `effaced drain`."""
         with self.db.begin() as session:
             delete_old_answers(session)
             delete_old_messages(session)
@@ -291,20 +291,20 @@ class Runtime:
         self.tidy_retentions()
 
     def tidy_retentions(self) -> None:
-        """Keep the register of what is retained true."""
+        """Bring the register of what is retained up to date."""
         for _ in range(_MOST_BATCHES):
             if not reassess_stale(self.db, self.keyring, self.retention):
                 break
 
     def end_retentions(self, *, seconds: float | None = None) -> None:
-        """Go on with ends of retentions that were begun, and begin more if that is so decided."""
+        """Continue ending retentions, and begin to end those that are due if the settings say so."""
         on_schedule = self.settings.retention_erase == "on_schedule"
         until = None if seconds is None else clock.monotonic() + seconds
         if rows := self.ender.end_due(on_schedule=on_schedule, until=until):
             _log.info("retentions_ended", rows=rows)
 
     def report_absence_spikes(self) -> list[str]:
-        """Tell somebody of systems that all of a sudden know nobody; their names."""
+        """Raise alarms for systems that suddenly report nearly everybody as absent; their names."""
         with self.db.begin() as session:
             return report_absence_spikes(session)
 
@@ -322,7 +322,7 @@ class Runtime:
         return sla_from_hours(self.settings.dead_letter_hours)
 
     def advance_redrives(self) -> int:
-        """Take every redrive as far as its pace allows until the next sweep; how many there are."""
+        """Advance every redrive as far as its pace allows until the next sweep; how many there are."""
         ahead = max(AHEAD, timedelta(seconds=2 * self.settings.sweep_seconds))
         return advance_all(self.db, ahead=ahead)
 
@@ -355,7 +355,7 @@ class Runtime:
 
 
 def _notice(made: Transition) -> Notice | None:
-    """What is worth telling: that calls are held back, and that they go out again. No failed trial is."""
+    """The notice of a transition: calls are blocked, or go out again. A failed trial has none."""
     if made.old is BreakerState.CLOSED and made.new is BreakerState.OPEN:
         return BreakerOpened(breaker=made.service_name, reason=made.reason, retry_at=made.retry_at)
     if made.old is not BreakerState.CLOSED and made.new is BreakerState.CLOSED:

@@ -37,7 +37,7 @@ def create_api_key(
     actor: str,
     scopes: Iterable[str] = DEFAULT,
 ) -> tuple[ApiKey, str]:
-    """A new key and its token `eff_<prefix>_<secret>`. The token is told once and kept as a hash only."""
+    """Create a key and its token `eff_<prefix>_<secret>`. The token is shown once and kept as a hash only."""
     name = name.strip()
     problems = []
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
@@ -77,7 +77,7 @@ def create_api_key(
 
 
 def authenticate(session: Session, token: str) -> ApiKey | None:
-    """Whose token this is, if anybody's and not revoked. Only looks; `note_use` writes."""
+    """The API key of this token, unless it is unknown or revoked. Only reads; `note_use` writes."""
     if not _TOKEN.fullmatch(token):
         return None
     # The index sees a hash of what was sent: how long it takes tells nothing about the tokens there are.
@@ -89,12 +89,12 @@ def authenticate(session: Session, token: str) -> ApiKey | None:
 
 
 def use_is_due(key: ApiKey) -> bool:
-    """Whether the key's last noted use is a minute old: noting each would make every call a write."""
+    """Whether the last recorded use is a minute old: recording each would make every call a write."""
     return key.last_used_at is None or key.last_used_at <= clock.now() - _USE_NOTED_EVERY
 
 
 def note_use(session: Session, key_id: UUID) -> None:
-    """Remember that the key was used now. Does nothing if somebody noted that within the last minute."""
+    """Record that the key was used now, unless that was recorded within the last minute."""
     at = clock.now()
     stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at <= at - _USE_NOTED_EVERY)
     session.execute(update(ApiKey).where(ApiKey.id == key_id, stale).values(last_used_at=at))

@@ -61,7 +61,7 @@ def get_officer(session: Session, officer_id: UUID) -> Officer | None:
 
 
 def find_officer(session: Session, email: str, *, lock: bool = False) -> Officer | None:
-    """The officer with this e-mail address, active or not. What is no address finds nobody."""
+    """The officer with this e-mail address, active or not; None for anything that is no address."""
     email = normalise_email(email)
     if not is_email(email):
         return None
@@ -97,7 +97,7 @@ def set_password(session: Session, officer: Officer, password: str, *, actor: st
 
 
 def deactivate_officer(session: Session, officer: Officer, *, actor: str) -> None:
-    """Let them in no more, from their next click on. What they did stays theirs in the trail."""
+    """Deactivate the account with immediate effect. What they did stays under their name in the trail."""
     if not officer.active:
         raise Conflict("This officer is deactivated already.")
     officer.active = False

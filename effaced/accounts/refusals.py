@@ -38,7 +38,7 @@ def record_refusal(session: Session, officer_id: UUID | None, why: str) -> None:
 
 
 def close_refusals(session: Session) -> None:
-    """Put the final counts of windows that are over into the trail, and erase their rows."""
+    """Record the final counts of windows that are over in the trail, and delete their rows."""
     over = SignInRefusals.began_at <= clock.now() - WINDOW
     for row in session.scalars(select(SignInRefusals).where(over).with_for_update(skip_locked=True)):
         _report_rest(session, row)

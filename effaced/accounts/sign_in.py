@@ -52,7 +52,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class SignInResult:
-    """The officer who may come in, or nobody and what to tell them."""
+    """The officer who is signed in, or None and the message to show."""
 
     officer: Officer | None
     message: str
@@ -69,7 +69,7 @@ class _Check:
 
 
 class SignInBusy(Unavailable):
-    """More sign-ins at the same moment than passwords can be checked."""
+    """More simultaneous sign-ins than passwords can be checked."""
 
 
 def sign_in(database: Database, keyring: Keyring, attempt: Attempt) -> SignInResult:
@@ -121,7 +121,7 @@ def _check(officer: Officer | None, password: str) -> _Check:
 
 
 def _refusal_reason(officer: Officer | None, check: _Check) -> str | None:
-    """Why not, as a word for the trail."""
+    """Why the sign-in is refused, as a word for the trail; None if it is not."""
     if officer is None:
         return "unknown_officer"
     if not officer.active:

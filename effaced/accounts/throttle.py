@@ -32,7 +32,7 @@ _CALLER, _ADDRESS, _ACCOUNT = "caller", "address", "account"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most so many tries within the window, counted under `key`. `account` if it is about one."""
+    """At most so many attempts within the window, counted under `key`. `account` if it is about one."""
 
     scope: str
     key: str
@@ -41,7 +41,7 @@ class Limit:
 
 
 def limits_for(keyring: Keyring, *, email: str, address: str, device: str | None) -> tuple[Limit, ...]:
-    """The limits that one try has to keep, in the order in which they are locked."""
+    """The limits that apply to one attempt, in the order in which they are locked."""
     account = _account_key(keyring, email)
     place = f"device {device}" if device else f"address {address}"
     caller = Limit(_CALLER, _key(keyring, f"{place} {account}"), MOST_PER_CALLER, account)
@@ -55,7 +55,7 @@ def limits_for(keyring: Keyring, *, email: str, address: str, device: str | None
 
 
 def time_to_wait(session: Session, limits: Sequence[Limit]) -> timedelta | None:
-    """How long until a try is allowed again; None if it is allowed now. Only reads."""
+    """How long until an attempt is allowed again; None if one is allowed now. Only reads."""
     most = {(limit.scope, limit.key): limit.most for limit in limits}
     now = clock.now()
     waits = [
@@ -67,7 +67,7 @@ def time_to_wait(session: Session, limits: Sequence[Limit]) -> timedelta | None:
 
 
 def reserve_try(session: Session, limits: Sequence[Limit]) -> timedelta | None:
-    """Count a try before it is made, so that tries at the same moment can't exceed a limit together.
+    """Count an attempt before it is made, so that simultaneous ones can't exceed a limit together.
 
     Returns how long to wait, and counts nothing, if a limit is reached.
     """
@@ -92,7 +92,7 @@ def reserve_try(session: Session, limits: Sequence[Limit]) -> timedelta | None:
 
 
 def refund_try(session: Session, limits: Sequence[Limit]) -> None:
-    """The password was right: the try does not count, and the account's caller starts anew."""
+    """The password was right: do not count this attempt, and reset the caller's counter."""
     for limit in limits:
         left = 0 if limit.scope == _CALLER else SignInCounter.count - 1
         session.execute(
@@ -104,13 +104,13 @@ def refund_try(session: Session, limits: Sequence[Limit]) -> None:
 
 
 def reset_counters(session: Session, keyring: Keyring, email: str) -> None:
-    """Let the account be tried again at once, from everywhere: its officer got a new password."""
+    """Reset the account's counters, whatever the address: its officer got a new password."""
     mine = SignInCounter.account == _account_key(keyring, email)
     session.execute(update(SignInCounter).where(mine).values(count=0))
 
 
 def delete_old_counters(session: Session) -> None:
-    """Erase the counters of windows that are over."""
+    """Delete the counters of windows that are over."""
     session.execute(delete(SignInCounter).where(SignInCounter.began_at <= clock.now() - WINDOW))
 
 

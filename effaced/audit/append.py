@@ -33,13 +33,13 @@ class Record:
 
 @runtime_checkable
 class AuditSink(Protocol):
-    """Takes events in the transaction of what they tell of: what it raises undoes that, too."""
+    """Receives events in the transaction of the change they record. An exception rolls that change back."""
 
     def append(self, session: Session, records: Sequence[Record]) -> None: ...
 
 
 def append(session: Session, records: Iterable[Record]) -> None:
-    """Append in the order given, to the session's sink if it has one. Every event takes this way."""
+    """Append in the order given, to the session's sink if it has one. Every event goes through here."""
     records = list(records)
     sink: AuditSink | None = session.info.get(SINK)
     if sink is None:
@@ -49,7 +49,7 @@ def append(session: Session, records: Iterable[Record]) -> None:
 
 
 def append_to_trail(session: Session, records: Sequence[Record]) -> None:
-    """Write into effaced's own trail. An event of an unregistered type is refused."""
+    """Write to effaced's own trail. An event of an unregistered type is refused."""
     # Many entries of a flush end alike and share their event: it is dumped once. They are told apart by
     # their id(), which holds as long as the records are kept.
     payloads: dict[int, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""The trail as CSV or JSON Lines. Taking it out is itself an event."""
+"""Exporting the trail as CSV or JSON Lines. Each export is itself an event."""
 
 from __future__ import annotations
 

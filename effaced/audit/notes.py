@@ -22,14 +22,14 @@ LONGEST = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NoteRef:
-    """How an event points at a note."""
+    """What an event keeps of a note: its id and a keyed hash."""
 
     note_id: UUID
     note_hmac: str
 
 
 def noted(note: NoteRef | None) -> dict[str, Any]:
-    """The fields of an event that point at the note, if there is one."""
+    """The fields of an event that refer to the note, if there is one."""
     return {"note_id": note.note_id, "note_hmac": note.note_hmac} if note else {}
 
 

@@ -35,7 +35,7 @@ class AuditFilter:
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """One event, to be shown."""
+    """One event, for display."""
 
     id: int
     at: datetime

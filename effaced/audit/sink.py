@@ -1,4 +1,4 @@
-"""Where events go. The trail in the same database is the default, and what makes outcome and event one.
+"""Where events go. The default is the trail in the same database, so that change and event commit together.
 
 A sink of the application's own gets every event of the sessions it belongs to, whatever part of effaced the
 event comes from: `append` is the only way to it.
@@ -53,5 +53,5 @@ def events_to(session: Session, sink: AuditSink) -> Iterator[None]:
 
 
 def _info(sink: AuditSink) -> dict[str, object]:
-    """What a session has to know. A sink that looks at what its statements gave can't use a pipeline."""
+    """The session's settings for a sink. One that reads results of its statements can't use a pipeline."""
     return {SINK: sink, NO_PIPELINE: not getattr(sink, "only_writes", False)}

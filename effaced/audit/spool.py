@@ -1,4 +1,4 @@
-"""A file that has no name: written completely, then read once.
+"""A temporary file without a name: written completely, then read once.
 
 It belongs to the process alone and is gone when it is closed or the process ends, however that ends, so
 nothing has to be cleaned up at the next start.

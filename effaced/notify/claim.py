@@ -1,4 +1,4 @@
-"""Taking a due delivery, under a lease and a token; and knowing whether there is one.
+"""Claiming a due delivery under a lease and a token, and checking whether there is one.
 
 A claim is an attempt. Whoever is killed between sending and settling has used it up, and the message is
 sent again, under the same id, when the lease ends.
@@ -52,7 +52,7 @@ def claim(session: Session, target: str, *, lease: timedelta) -> Claimed | None:
 def claim_of_removed(
     session: Session, targets: Targets, *, older_than: datetime, lease: timedelta
 ) -> Claimed | None:
-    """Claim a delivery whose target is in the file no longer and has not come back for so long."""
+    """Claim a delivery whose target has been missing from the file since `older_than`."""
     lost = select(Delivery.id).where(_of_removed(targets, older_than), Delivery.gate <= dbtime.NOW)
     return _take(session, lost, lease)
 
@@ -74,7 +74,7 @@ def is_due(session: Session, targets: Targets, *, max_age: timedelta) -> bool:
 
 
 def restart_waits(session: Session) -> int:
-    """Have waits that began in the future last as long as they were meant to; how many there were."""
+    """Restart waits that began in the future, with the length they had; how many."""
     table = cast(Table, Delivery.__table__)
     waiting = _PENDING & table.c.waiting_since.is_not(None)
     return restart(session, table.c.waiting_since, (table.c.gate,), waiting)

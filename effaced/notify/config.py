@@ -1,4 +1,4 @@
-"""Reading notify.yaml: who is told of what, and how they are reached."""
+"""Reading notify.yaml: which targets get which notices, and how they are reached."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = ("email", "webhook")
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """All who are told."""
+    """All targets."""
 
     all: tuple[Target, ...] = ()
 
@@ -43,7 +43,7 @@ class Targets:
         raise NotFound(f"No target is named '{name}'{suggest(name, self.names)}")
 
     def wanting(self, type_: NoticeType) -> list[str]:
-        """The names of those who want to be told of this."""
+        """The names of the targets that want notices of this type."""
         return [each.name for each in self.all if type_ in each.events]
 
 

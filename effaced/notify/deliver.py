@@ -30,7 +30,7 @@ _FAILURES_IN_A_ROW = 3
 
 
 class Deliverer:
-    """Any number may run at once. `refs_of` tells the short names of requests."""
+    """Delivers messages. Any number may run at once. `refs_of` returns the short names of requests."""
 
     def __init__(self, targets: Targets, database: Database, rules: Rules, *, refs_of: RefsOf) -> None:
         self._targets = targets

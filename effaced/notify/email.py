@@ -1,4 +1,4 @@
-"""Telling people: a plain-text e-mail over SMTP."""
+"""E-mail: plain text over SMTP."""
 
 from __future__ import annotations
 

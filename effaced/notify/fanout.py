@@ -1,4 +1,4 @@
-"""From messages to deliveries: who wants to be told of what."""
+"""From messages to deliveries: one for each target that wants the notice."""
 
 from __future__ import annotations
 

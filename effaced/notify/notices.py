@@ -1,4 +1,4 @@
-"""What can be told, and what each notice may hold: ids, resolvers' names, class names, codes, counts.
+"""The types of notices, and what each may hold: ids, resolvers' names, class names, codes, counts.
 
 Built like the audit events: a notice that holds anything else does not come into being, so nothing
 personal can leave the house in a message by accident.

@@ -1,4 +1,4 @@
-"""Writing down what a try at delivering came to, and giving up in the end, loudly."""
+"""Recording the result of a delivery attempt, and giving up in the end, with a dead letter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GATE = dbtime.moment("new_gate")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a try came to. `error` is a class name or a code; a reservation may go with a success."""
+    """The result of an attempt. `error` is a class name or a code; a reservation may go with a success."""
 
     delivered: bool
     error: str | None = None
@@ -44,7 +44,7 @@ class Undeliverable:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When to try again, when to give up, and who is told of the end, in the same transaction."""
+    """When to retry, when to give up, and what happens at the end, in the same transaction."""
 
     max_attempts: int
     max_age: timedelta
@@ -54,7 +54,7 @@ class Rules:
 
 
 def settle(session: Session, claimed: Claimed, outcome: Outcome, rules: Rules) -> bool:
-    """Write the outcome down. Whoever comes after the lease and another claim changes nothing: False."""
+    """Record the outcome. False, and nothing changes, if the lease ended and somebody else claimed it."""
     now = dbtime.now(session)
     wait = max(rules.backoff.delay(claimed.attempts), outcome.retry_after or timedelta(0))
     code = None if outcome.delivered else _end(claimed, outcome, rules, now + wait)

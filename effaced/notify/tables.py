@@ -1,4 +1,4 @@
-"""Messages, who gets them, and every try at handing one over."""
+"""Messages, their deliveries, and every attempt at one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DELAYED = text("waiting_since IS NOT NULL AND status = 'pending'")
 
 
 class Message(Base):
-    """Something that has to be told, written in the transaction of what it tells of.
+    """A message to be delivered, written in the transaction of the change it reports.
 
     Until `fanned_out_at` nobody has been found to tell it to. Holds ids, words and counts; no person.
     """
@@ -80,7 +80,7 @@ class Delivery(Base):
 
 
 class DeliveryAttempt(Base):
-    """What one try came to. The error is a class name or a code, never a message."""
+    """The result of one attempt. The error is a class name or a code, never a message."""
 
     __tablename__ = "effaced_delivery_attempts"
     __table_args__ = (Index("ix_effaced_delivery_attempts_delivery", "delivery_id", "id"),)

@@ -1,4 +1,4 @@
-"""What every target has, whatever its kind: a name, the notices it wants, and a way to be told."""
+"""What every target has, whatever its kind: a name, the notices it wants, and a way to send them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The other side has taken it. `code` is a reservation, e.g. that some recipients were refused."""
+    """The target has accepted the message. `code` is a reservation, such as recipients that were refused."""
 
     status_code: int | None = None
     code: str | None = None
 
 
 class NotDelivered(EffacedError):
-    """The other side has not taken it, or has not said so in time. Class name and code are stored."""
+    """The target has not accepted the message, or not in time. Class name and code are stored."""
 
     def __init__(
         self, code: str, *, status_code: int | None = None, retry_after: timedelta | None = None
@@ -58,7 +58,7 @@ class Common(Strict):
 
 
 class Target(Protocol):
-    """Somebody who is told."""
+    """A place that messages are sent to."""
 
     @property
     def name(self) -> str: ...

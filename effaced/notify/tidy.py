@@ -1,4 +1,4 @@
-"""Forgetting messages that have been told."""
+"""Deleting messages that have been delivered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from effaced.notify.fanout import NEWS
 from effaced.notify.tables import Delivery, DeliveryAttempt, Message
 
 KEPT = timedelta(days=90)
-_LOT = 1_000
+_BATCH = 1_000
 
 
 def delete_old_messages(session: Session) -> int:
@@ -27,7 +27,7 @@ def delete_old_messages(session: Session) -> int:
     )
     over = (Message.created_at < now - KEPT) & Message.fanned_out_at.is_not(None) & ~open_.exists()
     stale = (Message.created_at < now - NEWS) & Message.fanned_out_at.is_(None)
-    gone = list(session.scalars(select(Message.id).where(over | stale).limit(_LOT)))
+    gone = list(session.scalars(select(Message.id).where(over | stale).limit(_BATCH)))
     theirs = select(Delivery.id).where(Delivery.message_id.in_(gone))
     session.execute(delete(DeliveryAttempt).where(DeliveryAttempt.delivery_id.in_(theirs)))
     session.execute(delete(Delivery).where(Delivery.message_id.in_(gone)))

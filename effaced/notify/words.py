@@ -29,7 +29,7 @@ def _reason(facts: Facts) -> str:
     return f" ({', '.join(known)})" if known else ""
 
 
-def _tries(facts: Facts) -> str:
+def _attempts(facts: Facts) -> str:
     number = facts["attempts"]
     return f"after {number:,} {'try' if number == 1 else 'tries'}"
 
@@ -67,7 +67,7 @@ _ALL: dict[str, _Sentences] = {
     NoticeType.ENTRY_ABANDONED: _Sentences(
         lambda facts: f"the call to {_system(facts)} was given up",
         lambda facts: (
-            f"The call to {_system(facts)} was given up {_tries(facts)}{_reason(facts)}."
+            f"The call to {_system(facts)} was given up {_attempts(facts)}{_reason(facts)}."
             " What that system holds about the person may still be there, and the request stays open."
         ),
         _REQUEUE,

@@ -18,7 +18,7 @@ from effaced.notify.tables import Message
 
 
 def announce(session: Session, notices: Iterable[Notice]) -> None:
-    """Write these notices down, to be delivered once this transaction has committed."""
+    """Record these notices, to be delivered once this transaction has committed."""
     now = dbtime.now(session)
     rows = []
     for notice in notices:

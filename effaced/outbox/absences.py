@@ -67,7 +67,7 @@ class Alarm:
 
 
 def report_absence_spikes(session: Session) -> list[str]:
-    """Raise an alarm for every system where absences have spiked, at most once a day each; their names."""
+    """Raise an alarm for every system whose absences have spiked, one a day at most; return their names."""
     now = dbtime.now(session)
     return [name for name in known_resolvers(session) if _alert_on_spike(session, name, now)]
 

@@ -68,7 +68,7 @@ def claim(session: Session, resolver: str | Collection[str], *, limit: int, leas
 
 
 def claim_crashed(session: Session, resolver: str, *, lease: timedelta) -> list[Entry]:
-    """Claim one entry whose runner died, to be run with no other beside it.
+    """Claim one entry whose runner died, to be called with no other call beside it.
 
     If it was claimed with others before, nobody knows whose call killed the runner, so the attempt is
     given back. If it was alone, the crash is its own and counts.

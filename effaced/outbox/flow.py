@@ -55,8 +55,10 @@ _STANDING = union_all(
 
 
 def unpaused(resolver: ColumnElement[str]) -> ColumnElement[bool]:
-    """The condition for a claim. In the claim's own statement: a pause that commits with the entry it gives
-    back is seen together with it, or neither is."""
+    """The condition that a resolver is not paused, for the claim's own statement.
+
+    So a pause that commits together with an entry that is released is seen together with it, or neither is.
+    """
     return ~exists().where(flow.c.resolver.in_([resolver, literal_column(f"'{ALL}'")]), _IS_PAUSED)
 
 

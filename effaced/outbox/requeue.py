@@ -1,4 +1,4 @@
-"""Giving abandoned entries another full set of attempts, because a person asked for it."""
+"""Requeuing abandoned entries: a full set of attempts again, because a person asked for it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
         ).where(waiting(session, [each.request_id for each in ended]))
     ).all()
     if rows:
-        through -= _with_calls_left(session, through)
+        through -= _steps_with_calls_left(session, through)
     for row in rows:
         left = [name for name in row.waits_for if (row.request_id, row.operation, name) not in through]
         if len(left) == len(row.waits_for):
@@ -49,7 +49,7 @@ def unblock(session: Session, ended: Sequence[Entry]) -> None:
 _Step = tuple[UUID, OutboxOperation, str]
 
 
-def _with_calls_left(session: Session, steps: set[_Step]) -> set[_Step]:
+def _steps_with_calls_left(session: Session, steps: set[_Step]) -> set[_Step]:
     """Those with another call to make: a system may know the person by more than one reference."""
     rows = session.execute(
         select(outbox.c.request_id, outbox.c.operation, outbox.c.resolver).where(

@@ -26,7 +26,7 @@ def approve_and_execute(executor: Executor, request_id: UUID, *, by: UUID, reaso
     """Give one approval, and have the request executed if it was the last one needed.
 
     The approval is committed first: should the execution fail, be it at its very commit, the approval
-    stands and a dead letter tells of the failure.
+    stands and a dead letter records the failure.
     """
     with executor.begin() as session:
         officer = session.get_one(Officer, by)
@@ -70,7 +70,7 @@ def approve(session: Session, keyring: Keyring, request_id: UUID, *, by: Officer
 def why_not_approve(request: Request, officer: UUID, role: Role, approved_by: Collection[UUID]) -> str | None:
     """Why this officer may not approve the request, as a sentence to them; None if they may.
 
-    The one rule for every way in. Whether the request waits for approvals at all is for the status table.
+    API, CLI and console all ask this. Whether the request waits for approvals at all is for the status table.
     """
     if role is Role.AUDITOR:
         return "Your role reads everything and changes nothing."
@@ -82,7 +82,7 @@ def why_not_approve(request: Request, officer: UUID, role: Role, approved_by: Co
 
 
 def lock_request(session: Session, request_id: UUID) -> Request:
-    """The request, locked until the transaction ends."""
+    """Read the request and lock it until the transaction ends."""
     # As it is now, not as this session may have read it before somebody else was faster.
     request = session.get(Request, request_id, with_for_update=True, populate_existing=True)
     if request is None:

@@ -1,4 +1,4 @@
-"""What an open request waits for: conditions that find such requests, and the list for each of them."""
+"""What open requests wait for: conditions that find such requests, and a list for each request."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class Block:
 
 
 def blocked_by(by: Blocker, by_hand: frozenset[str]) -> ColumnElement[bool]:
+    """The condition for requests that wait for this. `by_hand` are the resolvers whose work a person does."""
     parked = select(OutboxRow.entry_id).where(
         OutboxRow.request_id == Request.id, OutboxRow.status == OutboxStatus.SCHEDULED
     )
@@ -70,6 +71,7 @@ def has_unverified() -> ColumnElement[bool]:
 def blocks_of(
     session: Session, requests: Sequence[Request], by_hand: frozenset[str]
 ) -> dict[UUID, list[Block]]:
+    """What each of the requests waits for, by its id; closed requests wait for nothing."""
     open_ = {request.id: request.status for request in requests if request.closed_at is None}
     found: dict[UUID, list[Block]] = defaultdict(list)
     for request_id, status in open_.items():

@@ -27,9 +27,8 @@ from effaced.requests.tables import Request
 def complete_operations(session: Session, completed: Sequence[tuple[UUID, OutboxOperation]]) -> None:
     """Complete those of these requests that have nothing left to do, and their duplicates.
 
-    It is announced, and forgotten who they were about.
-
-    A request is completed when all its calls have succeeded and none of them is unverified.
+    That is when all calls have succeeded and none is unverified. Their sealed subjects are deleted, and the
+    completion is announced.
     """
     if not completed:
         return
@@ -67,7 +66,7 @@ def _unfinished(*, postgres: bool) -> Select[*tuple[Any, ...]]:
 
 @cache
 def _statements(postgres: bool) -> tuple[Select[*tuple[Any, ...]], ReturningUpdate[*tuple[Any, ...]]]:
-    """One that locks the requests in their order, and one that closes those that run."""
+    """Two statements: one locks the requests in order of their ids, one closes those that are running."""
     table = cast(Table, Request.__table__)
     mine, at = key_in_bound_ids(table.c.id, postgres=postgres), bindparam("at", type_=UtcDateTime())
     return (

@@ -1,4 +1,4 @@
-"""Corrections among a person's other requests: which supersedes which, and what each system gets of it."""
+"""The rules of corrections: what is valid, what supersedes what, and which system gets which fields."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from effaced.resolvers.registry import Registered
 def validate_corrections(
     plan: ErasurePlan, kind: RequestKind, corrections: Sequence[Correction]
 ) -> list[Correction]:
-    """The corrections as they are kept. Refuses any with an erasure, none with a rectification, and every
-    name or value that the data map does not allow."""
+    """Check the corrections, and return them under the names they are stored by.
+
+    Refuses any with an erasure, none with a rectification, and what the data map does not allow.
+    """
     if bool(corrections) != (kind is RequestKind.RECTIFICATION):
         said = "goes with a rectification only" if corrections else "is missing"
         raise Refused(f"Invalid request: `corrections` {said}.", problems=[Problem("corrections", said)])
@@ -37,7 +39,7 @@ def validate_corrections(
 
 
 def _named_by_category(data_map: DataMap, corrections: Sequence[Correction]) -> list[Correction]:
-    """A category of one column is known by its own name, also where the column was named."""
+    """Name a category that has one column by the category, also where the column was given."""
     only = {
         f"{table}.{column}": rule.category
         for rule in data_map.rectify.values()
@@ -48,7 +50,7 @@ def _named_by_category(data_map: DataMap, corrections: Sequence[Correction]) -> 
 
 
 def superseded_fields(data_map: DataMap, corrections: Iterable[Correction]) -> set[str]:
-    """The names under which an older correction may have the same: a category also stands for its columns."""
+    """All names that older corrections of these fields may use: a category also stands for its columns."""
     names = {each.column for each in corrections}
     for name in list(names):
         rule = data_map.rectify.get(name)
@@ -59,7 +61,7 @@ def superseded_fields(data_map: DataMap, corrections: Iterable[Correction]) -> s
 def corrections_for(
     data_map: DataMap, system: Registered, corrections: Sequence[Correction]
 ) -> tuple[Correction, ...]:
-    """The corrections that a system gets: of what it holds, and always of what it knows the person by."""
+    """The corrections that a system gets: of fields it holds, and of the reference it knows the person by."""
     if system.fields is None:
         return tuple(corrections)
     key = _columns_of_ref(data_map, system.ref)
@@ -117,7 +119,7 @@ def erased_since(
 
 
 def supersede_open_corrections(session: Session, subjects: Sequence[SubjectKey], *, by: Request) -> None:
-    """Close this person's corrections that were not executed; one that just is being finds out itself."""
+    """Close this person's corrections that were not executed. One that is being executed notices itself."""
     waiting = session.scalars(
         select(Request)
         .where(

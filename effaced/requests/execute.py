@@ -62,7 +62,7 @@ class Executor:
         batch_rows: int = 20_000,
         retention: RetentionPlan | None = None,
     ) -> None:
-        """`retention` is by which days what the law keeps comes due; without it, those of UTC."""
+        """`retention` says when retained data comes due; without it, days are those of UTC."""
         self._db = database
         self.batch_rows = batch_rows
         self.keyring = keyring
@@ -71,7 +71,7 @@ class Executor:
 
     @property
     def plan(self) -> ErasurePlan:
-        """The plan that was used last; `plan_on` sees to it that it fits."""
+        """The plan that was used last. `plan_on` renews it if the schema has changed."""
         return self.retention.plan
 
     def plan_on(self, session: Session) -> ErasurePlan:
@@ -80,9 +80,9 @@ class Executor:
         return current.plan
 
     def execute_now(self, request_id: UUID) -> bool:
-        """Execute one approved request in a transaction of its own; whether it is done.
+        """Execute one approved request in a transaction of its own; True if that is done.
 
-        What would take long is left to `execute_due`: somebody is waiting for this.
+        A person with very many rows is left to `execute_due`: somebody is waiting for this call.
         """
         return self._next(Request.id == request_id, waited_for=True) is True
 
@@ -107,7 +107,7 @@ class Executor:
         again: bool = False,
         stopping: Callable[[], bool] = lambda: False,
     ) -> bool | None:
-        """Execute the next due request; None if there is none. `again`: by a plan that was just made."""
+        """Execute the next due request; None if there is none. `again`: the plan was renewed just now."""
         due = select(Request).where(
             Request.status == RequestStatus.APPROVED, Request.execute_at <= dbtime.NOW, *conditions
         )
@@ -270,10 +270,7 @@ class Executor:
 
 
 def _mark_running(session: Session, request: Request, subject_sealed: bytes | None) -> None:
-    """The company's database is changed, and the external calls are recorded.
-
-    `subject_sealed` replaces what the request knows of the person.
-    """
+    """Record that the company's database was changed. `subject_sealed` replaces what the request knows."""
     values: dict[str, Any] = {"executed_at": clock.now(), "execute_at": None, "corrections_sealed": None}
     if subject_sealed is not None:
         values["subject_sealed"] = subject_sealed

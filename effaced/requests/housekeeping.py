@@ -14,7 +14,7 @@ from effaced.requests.tables import IdempotentAnswer, Request
 from effaced.retries.tables import PolicyOverride
 
 ANSWERS_KEPT = timedelta(days=30)
-_LOT = 1_000
+_BATCH = 1_000
 
 
 def delete_old_answers(session: Session) -> int:
@@ -28,12 +28,12 @@ def delete_old_answers(session: Session) -> int:
 
 
 def delete_policies_of_closed_requests(session: Session) -> int:
-    """Remove what was changed for single requests that have ended; how many overrides."""
+    """Delete the policy overrides of single requests that have ended; how many."""
     mine = PolicyOverride.scope == PolicyScope.REQUEST
     gone, last = 0, ""
     while True:
         query = select(PolicyOverride.key).where(mine, PolicyOverride.key > last).distinct()
-        keys = list(session.scalars(query.order_by(PolicyOverride.key).limit(_LOT)))
+        keys = list(session.scalars(query.order_by(PolicyOverride.key).limit(_BATCH)))
         if not keys:
             return gone
         last = keys[-1]

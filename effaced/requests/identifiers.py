@@ -21,7 +21,7 @@ _PLACEHOLDERS = frozenset(("n/a", "na", "n.a.", "none", "null", "nil", "unknown"
 
 
 def normalise(kind: str, value: str) -> str:
-    """One spelling per person: case and Unicode form for all kinds, separators for phone numbers.
+    """The one spelling under which an identifier is hashed: case and Unicode form, for phones no separators.
 
     The Unicode form of what is longer than an identifier stays: sorting very many accents on one letter
     takes the square of their number.

@@ -1,4 +1,4 @@
-"""Whether the row under a person's key still belongs to the person who asked.
+"""Checking that the row under a person's key still belongs to the person who sent the request.
 
 Databases reuse keys: SQLite gives the id of a deleted row to the next one. So the key alone does not make
 a row the person's; at least one identifier or reference besides the key has to agree with what was
@@ -85,12 +85,14 @@ def is_same_person(
 
     Where neither side has anything besides the key, the key is all there is to go by.
     """
-    return _agrees(keyring, plan, recorded, subject) or _is_confirmed(
+    return _has_something_in_common(keyring, plan, recorded, subject) or _is_confirmed(
         session, keyring, recorded.request_id, subject
     )
 
 
-def _agrees(keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject) -> bool:
+def _has_something_in_common(
+    keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject
+) -> bool:
     identifiers, refs = _besides_the_key(plan, subject.identifiers, subject.refs)
     known_hmacs, known_refs = _besides_the_key(plan, recorded.hmacs, recorded.refs)
     if not (identifiers or refs or known_hmacs or known_refs):
@@ -113,7 +115,7 @@ def confirm_row(session: Session, keyring: Keyring, request_id: UUID, subject: S
     correction that has just been made. Written under the other one, its foreign key would wait for whoever
     is about to execute that one, who waits for us.
     """
-    key = keyring.fingerprint(_text(subject), purpose=_CONFIRMED)
+    key = keyring.fingerprint(_row_as_text(subject), purpose=_CONFIRMED)
     kind = f"{_CONFIRMED}:{request_id}"
     session.merge(Identifier(request_id=by, kind=kind, key_id=key.key_id, hmac=key.hmac))
 
@@ -130,7 +132,7 @@ def is_as_corrected(session: Session, keyring: Keyring, request_id: UUID, subjec
 def _confirmed_by(session: Session, keyring: Keyring, request_id: UUID, subject: Subject) -> set[UUID]:
     """The requests under which this row, as it is now, was confirmed for that request."""
     found = select(Identifier.request_id).where(
-        Identifier.hmac.in_(_hmacs(keyring, _CONFIRMED, _text(subject))),
+        Identifier.hmac.in_(_hmacs(keyring, _CONFIRMED, _row_as_text(subject))),
         Identifier.kind == f"{_CONFIRMED}:{request_id}",
     )
     return set(session.scalars(found))
@@ -157,7 +159,7 @@ def other_requests_of(
 def _besides_the_key(
     plan: ErasurePlan, identifiers: Mapping[str, V], refs: Mapping[str, str]
 ) -> tuple[dict[str, V], dict[str, str]]:
-    """Without what only repeats the key."""
+    """Identifiers and references without those that only repeat the key."""
     key = set(plan.data_map.key)
     repeats = {rule.kind for rule in plan.data_map.identifiers if rule.column in key}
     made_of_it = {rule.kind for rule in plan.data_map.refs if set(rule.columns) <= key}
@@ -168,9 +170,9 @@ def _besides_the_key(
 
 
 def _hmacs(keyring: Keyring, purpose: str, value: str) -> frozenset[str]:
-    """Under every key of the ring, so that a rotation makes nobody a stranger."""
+    """Under every key of the ring, so that a person is found again after a key rotation."""
     return frozenset(each.hmac for each in keyring.fingerprints(value, purpose=purpose))
 
 
-def _text(subject: Subject) -> str:
+def _row_as_text(subject: Subject) -> str:
     return json.dumps([sorted(subject.identifiers.items()), sorted(subject.refs.items())])

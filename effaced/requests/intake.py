@@ -65,7 +65,7 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class IntakeRequest:
-    """What is asked for whom, and by whom: an API key, an officer, or an application that embeds effaced.
+    """A request to be taken in: what, for whom, and by an API key, an officer or an embedding application.
 
     `subject_type` says of which kind of people the person is, where the map has several. `approvals` is how
     many are needed; without it the API key says. `retry` are the fields of the retry policy that differ for

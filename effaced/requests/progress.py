@@ -19,6 +19,8 @@ class TableProgress:
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
+    """How far all tables together have come."""
+
     tables: tuple[TableProgress, ...]
 
     @property
@@ -31,7 +33,7 @@ class BatchProgress:
 
 
 def progress_of(request: Request) -> BatchProgress | None:
-    """None unless the request's rows are being changed in batches now."""
+    """How far the batches of a request have come; None unless they are being made now."""
     if not request.batch_counts or request.status is not RequestStatus.APPROVED:
         return None
     return BatchProgress(

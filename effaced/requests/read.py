@@ -28,7 +28,7 @@ SOON_DAYS = 7
 
 
 class Due(StrEnum):
-    """How near the legal deadline of an open request is. Soon: today or on one of the next seven days."""
+    """How close an open request is to its legal deadline. Soon: today or on one of the next seven days."""
 
     OVERDUE = "overdue"
     SOON = "7d"
@@ -157,7 +157,7 @@ def approvals_of(session: Session, request_id: UUID) -> list[Approval]:
 
 @dataclass(frozen=True, slots=True)
 class AttemptLine:
-    """One try at an external call, to be shown."""
+    """One attempt at an external call, for display."""
 
     id: int
     entry_id: UUID
@@ -172,7 +172,7 @@ class AttemptLine:
 
 
 def last_attempts_of(session: Session, request_id: UUID, *, limit: int) -> list[AttemptLine]:
-    """The last tries of one request, in the order in which they happened."""
+    """The last attempts of one request, in the order in which they happened."""
     columns = [getattr(Attempt, name) for name in AttemptLine.__slots__]
     query = select(*columns).where(Attempt.request_id == request_id).order_by(Attempt.id.desc()).limit(limit)
     return [AttemptLine(*row) for row in reversed(session.execute(query).all())]
@@ -181,7 +181,7 @@ def last_attempts_of(session: Session, request_id: UUID, *, limit: int) -> list[
 def list_attempts(
     session: Session, request_id: UUID, *, after: str | None = None, limit: int = PAGE
 ) -> Page[AttemptLine]:
-    """The tries of one request, oldest first."""
+    """The attempts of one request, oldest first."""
     columns = [getattr(Attempt, name) for name in AttemptLine.__slots__]
     query = select(*columns).where(Attempt.request_id == request_id).order_by(Attempt.id).limit(limit + 1)
     if after is not None:

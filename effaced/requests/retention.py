@@ -25,7 +25,7 @@ _table = cast(Table, Retention.__table__)
 
 
 class RetentionState(StrEnum):
-    """The state of what was kept."""
+    """The state of what an erasure has retained in one table."""
 
     KEPT = "kept"
     DUE = "due"
@@ -157,7 +157,7 @@ def subject_of(keyring: Keyring, retention: Retention) -> str:
 
 
 def close_retention(retention: Retention) -> None:
-    """Nothing is kept there any more: forget who it was about."""
+    """Close it and delete its sealed subject: nothing is retained there any more."""
     retention.closed_at = clock.now()
     retention.subject_sealed = retention.first_due = retention.error = None
     retention.rows = retention.undated = 0

@@ -45,7 +45,7 @@ def unseal_subject(keyring: Keyring, request: Request) -> SealedSubject | None:
 
 
 def open_sealed(keyring: Keyring, sealed: bytes, context: UUID) -> SealedSubject:
-    """What `seal_subject` made for the row of that id."""
+    """Open what `seal_subject` sealed for the row of that id."""
     content = json.loads(keyring.open(sealed, purpose="subject", context=str(context)))
     called = content.get("called")
     refs = None if called is None else frozenset(SubjectRef(kind, value) for kind, value in called)
@@ -53,7 +53,7 @@ def open_sealed(keyring: Keyring, sealed: bytes, context: UUID) -> SealedSubject
 
 
 def open_corrections(keyring: Keyring, request: Request) -> tuple[Correction, ...]:
-    """The values to correct; they are here until the request has been executed."""
+    """The values to correct. They are deleted when the request has been executed."""
     if request.corrections_sealed is None:
         raise Unavailable("The request no longer has its corrections.")
     return unseal_corrections(keyring, request.corrections_sealed, context=request.id)

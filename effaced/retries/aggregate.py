@@ -30,18 +30,18 @@ _LOCK = 0x65666661_686F7572  # "effahour"
 
 
 def aggregate(session: Session) -> int:
-    """Count the hours whose figures may have changed, and keep them; how many. Nothing if somebody is at it.
+    """Count the hours whose figures may have changed, and store them; how many. 0 if another process does.
 
-    All of them in one transaction: whoever adds hours up sees each try once, whenever they look.
+    All of them in one transaction, so that a sum over hours always counts each attempt once.
     """
-    if not _alone(session):
+    if not _lock_aggregation(session):
         return 0
     now, names = clock.now(), known_resolvers(session)
-    open_ = [hour for hour, counted in _hours(session, now) if not _is_done(hour, counted, now)]
+    open_ = [hour for hour, counted in _hours(session, now) if not _needs_no_count(hour, counted, now)]
     for hour in open_:
         figures = count_hour(session, hour, names)
         session.execute(delete(attempt_hours).where(attempt_hours.c.hour == hour))
-        _keep(session, hour, figures)
+        _insert(session, hour, figures)
     _fold_old_hours(session, now)
     return len(open_)
 
@@ -55,18 +55,18 @@ def _fold_old_hours(session: Session, now: datetime) -> None:
     total: dict[str, Figures] = {}
     for row in rows:  # the earlier row is among them
         total.setdefault(row.resolver, Figures()).merge(from_columns(row._mapping))
-    _keep(session, EARLIER, total)
+    _insert(session, EARLIER, total)
 
 
 def final_until(session: Session) -> datetime:
-    """All hours before this one are final: the tries that began in them are not needed to count any more."""
+    """All hours before this one are final: their attempts are not needed for counting any more."""
     now = clock.now()
     open_ = (hour for hour, counted in _hours(session, now) if not _is_final(hour, counted))
     return next(open_, hour_of(now))
 
 
 def _hours(session: Session, now: datetime) -> list[tuple[datetime, datetime | None]]:
-    """Every hour from the oldest try on, but eight days at most, and when it was counted last."""
+    """Every hour since the oldest attempt, at most eight days back, and when it was counted last."""
     begins = [
         session.scalar(select(func.min(attempts.c.at)).where(attempts.c.resolver == name))
         for name in known_resolvers(session)
@@ -86,7 +86,7 @@ def counted_hours(session: Session, since: datetime) -> Mapping[datetime, dateti
     return dict(rows.all())
 
 
-def _is_done(hour: datetime, counted: datetime | None, now: datetime) -> bool:
+def _needs_no_count(hour: datetime, counted: datetime | None, now: datetime) -> bool:
     if counted is None or counted < hour + HOUR + _SETTLED:
         return False
     return _is_final(hour, counted) or now < hour + HOUR + _FINAL
@@ -96,14 +96,14 @@ def _is_final(hour: datetime, counted: datetime | None) -> bool:
     return counted is not None and counted >= hour + HOUR + _FINAL
 
 
-def _alone(session: Session) -> bool:
-    """Of two at once the slower one would put older figures over newer. (SQLite has one writer anyway.)"""
+def _lock_aggregation(session: Session) -> bool:
+    """False if another process aggregates: the slower one would overwrite newer figures."""
     if not is_postgres(session):
         return True
     return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": _LOCK}))
 
 
-def _keep(session: Session, hour: datetime, figures: Mapping[str, Figures]) -> None:
+def _insert(session: Session, hour: datetime, figures: Mapping[str, Figures]) -> None:
     rows = [
         {"hour": hour, "resolver": name, "computed_at": clock.now(), **each.columns()}
         for name, each in figures.items()

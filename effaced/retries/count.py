@@ -1,4 +1,4 @@
-"""Counting tries in the database: a few grouped statements, whatever the number of tries."""
+"""Counting attempts in the database: a few grouped statements, however many attempts there are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOUR = timedelta(hours=1)
 
 
 def known_resolvers(session: Session) -> list[str]:
-    """Whoever has tries. From name to name along the index: a DISTINCT would read every one of them."""
+    """The resolvers with attempts. Goes from name to name along the index: DISTINCT would read every row."""
     names: list[str] = []
     last: str | None = None
     while True:
@@ -35,7 +35,7 @@ def hour_of(moment: datetime) -> datetime:
 
 
 def count_hour(session: Session, hour: datetime, resolvers: Sequence[str]) -> dict[str, Figures]:
-    """What the tries came to that began within that hour, by resolver; `*` is all of them."""
+    """The figures of attempts that began within that hour, by resolver; `*` is all of them."""
     # With the names, so that the index on resolver and time serves; there is none on time alone.
     within = and_(attempts.c.resolver.in_(resolvers), attempts.c.at >= hour, attempts.c.at < hour + HOUR)
     found = count(session, within)
@@ -51,7 +51,7 @@ def count_hour(session: Session, hour: datetime, resolvers: Sequence[str]) -> di
 
 
 def count(session: Session, which: ColumnElement[bool]) -> dict[str, Figures]:
-    """Figures by resolver, but for how many different entries and requests these are."""
+    """Figures by resolver, without the numbers of different entries and requests."""
     found: dict[str, Figures] = defaultdict(Figures)
     for row in session.execute(_ALIKE.where(which)):
         name, outcome, number, first, looks, status, error, latency, wait, many, *sums = row
@@ -75,7 +75,7 @@ def count(session: Session, which: ColumnElement[bool]) -> dict[str, Figures]:
 
 
 def reason(outcome: AttemptOutcome, status: int | None, error: str | None) -> str:
-    """Why a try failed, in one word: the status if there was an answer, else the error's class."""
+    """Why an attempt failed, in one word: the status if there was an answer, else the error's class."""
     return f"http_{status}" if status is not None else error or outcome.value
 
 

@@ -1,4 +1,4 @@
-"""What a number of tries came to, as sums and counts: hours, resolvers and days of them add up."""
+"""Figures of attempts as sums and counts, so that hours, resolvers and days add up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Histogram:
         self.total += other.total
 
     def quantile(self, share: float) -> float | None:
-        """An estimate: within its bucket a value may be anywhere, and beyond the last bound nobody knows."""
+        """An estimate, even within a bucket; beyond the last bound, that bound."""
         wanted, seen = share * self.count, 0
         for number, count in enumerate(self.counts):
             if count and seen + count >= wanted:
@@ -95,7 +95,7 @@ class Figures:
         return self
 
     def columns(self) -> dict[str, Any]:
-        """As a row of the hourly table keeps them."""
+        """As a row of the hourly table."""
         return {
             "last_id": self.last_id,
             "attempts": self.attempts,
@@ -114,7 +114,7 @@ class Figures:
         }
 
     def plain(self) -> dict[str, Any]:
-        """As API and command line say it."""
+        """As API and command line show them."""
         average, p95 = self.latency.average, self.latency.quantile(P95)
         return {
             "attempts": self.attempts,

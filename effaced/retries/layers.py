@@ -1,4 +1,4 @@
-"""Which retry policy is in force: the settings', over it what differs for all, for a resolver, a request."""
+"""Which retry policy is in force: settings, then what differs for everything, a resolver, a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def in_force(
     resolver: str | None = None,
     request_id: UUID | None = None,
 ) -> RetryPolicy:
-    """The policy for one resolver, one of its calls, or whoever has nothing of its own."""
+    """The policy for one resolver, for one of its calls, or, without either, for everything else."""
     policy = _over(settings, overrides.get((PolicyScope.GLOBAL, ALL)))
     policy = _over(policy, file)
     if resolver is not None:

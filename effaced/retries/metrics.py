@@ -1,4 +1,4 @@
-"""What retries have come to: summary, time series, and the hourly aggregates they are made of."""
+"""Retry metrics: summary, time series, and the hourly aggregates they are made of."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Point:
 
 
 def require_hours(hours: int) -> None:
-    """Refuse a window that is not kept."""
+    """Refuse a window longer than the hours that are kept."""
     if not 1 <= hours <= MOST_HOURS:
         said = f"must be between 1 and {MOST_HOURS}"
         raise Refused(f"The number of hours {said}.", problems=[Problem("hours", said)])
@@ -64,14 +64,14 @@ def read_timeseries(session: Session, hours: int = DEFAULT_HOURS, resolver: str 
 
 
 def read_by_resolver(session: Session, hours: int = DEFAULT_HOURS) -> dict[str, Figures]:
-    """The figures of each resolver that had tries, by name; `*` is all of them."""
+    """The figures of each resolver that had attempts, by name; `*` is all of them."""
     by_hour = read_hours(session, hours)
     names = {name for each in by_hour.values() for name in each} | {ALL}
     return {name: merged([each[name] for each in by_hour.values() if name in each]) for name in sorted(names)}
 
 
 class RetryMetrics:
-    """The facade: open, look or count, commit."""
+    """Retry metrics for applications that embed effaced; every method is a transaction of its own."""
 
     def __init__(self, database: Database) -> None:
         self._db = database

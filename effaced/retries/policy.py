@@ -26,7 +26,7 @@ Chance = Callable[[], float]
 
 
 class BackoffStrategy(StrEnum):
-    """How waits grow from one try to the next."""
+    """How waits grow from one attempt to the next."""
 
     EXPONENTIAL = "exponential"
     LINEAR = "linear"
@@ -34,7 +34,7 @@ class BackoffStrategy(StrEnum):
 
 
 class RetryPolicy(Strict):
-    """How often, how soon and for how long a call is tried again. Times are seconds.
+    """How often, how soon and for how long a call is retried. Times are in seconds.
 
     `timeout` is the total time a call may take with all its tries and the waits between them.
     """
@@ -76,7 +76,7 @@ class RetryPolicy(Strict):
         return tuple(sorted(set(listed)))
 
     def calculate_delay(self, attempt: int, *, chance: Chance = random.random) -> float:
-        """The wait after that try, counted from one: base_delay after the first, never above the cap.
+        """The wait after that attempt, counted from one: base_delay after the first, never above the cap.
 
         Jitter draws from half to one and a half times the wait, as far as the cap lets it.
         """
@@ -96,7 +96,7 @@ class RetryPolicy(Strict):
         return timedelta(seconds=self.timeout)
 
     def changed(self, changes: Mapping[str, Any]) -> RetryPolicy:
-        """The same with these fields. Of the two delays the one that is not among them gives way."""
+        """The same policy with these fields changed. If only one delay is among them, the other gives way."""
         fields = {name: getattr(self, name) for name in type(self).model_fields} | dict(changes)
         return type(self).model_validate(_fitting(fields, changes))
 
@@ -110,7 +110,7 @@ EXECUTION = RetryPolicy(
 
 
 def check_changes(changes: Mapping[str, Any], *, under: str = "") -> dict[str, Any]:
-    """What a change of some fields is kept as. Refuses unknown fields and values out of bounds, by name."""
+    """Check changed fields, and return them as they are stored. Refuses unknown fields and values by name."""
     defaults = {name: field.default for name, field in RetryPolicy.model_fields.items()}
     try:
         checked = RetryPolicy.model_validate(_fitting(defaults | dict(changes), changes))
@@ -164,7 +164,7 @@ class BackoffPolicy:
         require_positive("BackoffPolicy", lease=self.lease)
 
     def delay(self, attempts: int) -> timedelta:
-        """The wait after the n-th try: base_delay after the first, doubling from there."""
+        """The wait after the n-th attempt: base_delay after the first, doubling from there."""
         base, cap = self.base_delay.total_seconds(), self.max_delay.total_seconds()
         return timedelta(seconds=_delay(BackoffStrategy.EXPONENTIAL, base, 2.0, cap, attempts))
 

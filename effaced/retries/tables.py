@@ -1,4 +1,4 @@
-"""Every try at an external call, what an hour of them came to, and what people have changed at run time."""
+"""Attempts at external calls, their hourly aggregates, and policies changed at run time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from effaced.model import AttemptOutcome, CallRole, OutboxOperation, PolicyKind,
 
 
 class Attempt(Base):
-    """What one try came to. The error is a class name, never a message.
+    """The result of one attempt. The error is a class name, never a message.
 
     `delay_before_ms` is how long the entry had stood: since its previous try ended or, with the `first` one,
     since it could be called. `trial` says that a half-open breaker let it through. `role` is `verify` for a
@@ -49,7 +49,7 @@ class Attempt(Base):
 
 
 class AttemptHour(Base):
-    """What the tries that began within one hour came to, by resolver; `*` is all of them together.
+    """The figures of attempts that began within one hour, by resolver; `*` is all of them together.
 
     Sums and counts only, so that hours add up: averages are made when somebody looks. The row of the year
     1970 holds what all the hours came to that are no longer kept one by one.

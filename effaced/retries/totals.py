@@ -1,4 +1,4 @@
-"""All tries there ever were, up to this moment: totals that only grow."""
+"""Totals of all attempts ever made, up to this moment; they only grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at redrives: how far one is, what became of each letter, which there were."""
+"""Reading redrives: how far one is, the result for each dead letter, and a list of them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def list_redrives(session: Session, *, after: str | None = None, limit: int = PA
 def redrive_results(
     session: Session, redrive_id: UUID, *, after: str | None = None, limit: int = PAGE
 ) -> Page[RedriveResult]:
-    """What became of each letter so far, in the order in which they are taken."""
+    """The result for each dead letter so far, in the order in which they are taken."""
     query = select(RedriveRow.position, RedriveRow.dead_letter_id, RedriveRow.requeued, RedriveRow.why).where(
         RedriveRow.redrive_id == redrive_id, RedriveRow.requeued.is_not(None)
     )
@@ -82,7 +82,7 @@ def redrive_results(
 
 
 def plain_redrive(redrive: RedriveView) -> dict[str, Any]:
-    """As programs read it."""
+    """As API and command line show it."""
     return {
         "id": str(redrive.id),
         "status": redrive.status.value,

@@ -1,4 +1,4 @@
-"""A person has another try made at what had failed for good."""
+"""Retrying what had failed for good, because a person asked for it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ALREADY = "already_"
 
 @dataclass(frozen=True, slots=True)
 class RedriveResult:
-    """What became of one of the chosen dead letters."""
+    """The result for one of the chosen dead letters."""
 
     dead_letter_id: UUID
     requeued: bool
@@ -68,7 +68,7 @@ def said(code: str) -> str:
 
 @dataclass(slots=True)
 class Pace:
-    """Moments for one call after the other, so many a second."""
+    """The moments at which calls may be made one after the other, so many a second."""
 
     per_second: float | None
     at: datetime = field(default_factory=clock.now)
@@ -89,7 +89,7 @@ def redrive(
     reason: str,
     force: bool = False,
 ) -> list[RedriveResult]:
-    """Try again what is behind these dead letters. Those that somebody else took are left alone.
+    """Retry what these dead letters are about. Those that somebody else took are left alone.
 
     `force` also takes those whose tries are used up. Refuses more than 500 at once: for a longer list there
     is `redrive_set`.
@@ -132,14 +132,14 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class _Replayed:
-    """A letter that is ours, and when its work may begin; at once, if nothing is said."""
+    """A dead letter that was acquired, and when its work may begin; None means at once."""
 
     letter: Acquired
     at: datetime | None
 
 
 def _not_retryable(session: Session, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Letters that another try can do nothing for, and why."""
+    """Dead letters that a retry can't help, and why."""
     found = session.execute(
         select(
             DeadLetter.id,
@@ -171,7 +171,7 @@ def _reason_not_to_retry(letter: Row[*tuple[Any, ...]]) -> str | None:
 
 
 def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> str:
-    """Have an erasure made once more and read back; its resolver. A letter about it is replayed with it."""
+    """Have an erasure made once more and read back; its resolver. Its dead letter is replayed with it."""
     entry = session.execute(
         select(OutboxRow.request_id, OutboxRow.subject_key_id, OutboxRow.subject_hmac)
         .where(OutboxRow.entry_id == entry_id)

@@ -1,4 +1,4 @@
-"""An execution stopped because the row under the person's key may be somebody else's: a person decides."""
+"""Deciding about an execution that stopped because the row under the key may be somebody else's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each resolver stands: what waits for it, what went wrong there, whether it is paused, and why."""
+"""The state of each resolver: what waits for it, what failed there, whether it is paused, and why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPEN = (OutboxStatus.PENDING, OutboxStatus.FAILED, OutboxStatus.IN_FLIGHT, Outb
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A pause with the words of whoever is behind it. `reason` is None where nobody typed one."""
+    """A pause with the reason of whoever decided it; None where nobody typed one."""
 
     resolver: str
     since: datetime
@@ -65,7 +65,7 @@ class System:
 
 
 def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> list[System]:
-    """All resolvers that are configured, then those that only the database knows, each with its counts."""
+    """All configured resolvers, then those that only the database has, each with its counts."""
     counts = Counter(counts_by_resolver(session, _OPEN))
     letters = count_by(session, DeadLetter.resolver, DeadLetterFilter())
     paused, alarms = current_pauses(session, keyring), recent_alarms(session)

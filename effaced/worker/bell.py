@@ -35,12 +35,12 @@ class RqBell:
         self._queue = DoorbellQueue(connect(settings.redis_url, answer_within=2))
 
     def ring(self, resolvers: Iterable[str]) -> None:
-        """After a commit: a job per resolver, unless two are there already."""
+        """After a commit: enqueue a job per resolver, unless two exist already."""
         for name in sorted(resolvers):
             any(self._enqueue(f"drain-{_slug(name)}-{slot}", DRAIN, name) for slot in (0, 1))
 
     def sweep(self, resolvers: Iterable[str]) -> None:
-        """From the scheduler: a job per resolver that has something due, whatever was rung before."""
+        """From the scheduler: enqueue a job per resolver that has something due, whatever was rung before."""
         tick = int(clock.now().timestamp())
         # Those that wait for a worker already. A crashed job is not among them, so it hides nothing.
         waiting = b" ".join(self._queue.waiting())
@@ -49,7 +49,7 @@ class RqBell:
                 self._enqueue(f"sweep-{_slug(name)}-{tick}", DRAIN, name)
 
     def deliver(self) -> None:
-        """From the scheduler: a job that delivers messages, unless one waits for a worker already."""
+        """From the scheduler: enqueue a job that delivers messages, unless one is waiting already."""
         if not any(each.startswith(b"deliver-") for each in self._queue.waiting()):
             self._enqueue(f"deliver-{int(clock.now().timestamp())}", DELIVER)
 

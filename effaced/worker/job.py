@@ -154,5 +154,5 @@ class DoorbellQueue(Queue):
             return None
 
     def forget(self, job: DoorbellJob) -> None:
-        """Its id is free to be rung again."""
+        """Free the job's id, so that it can be enqueued again."""
         self.connection.unlink(job.key)

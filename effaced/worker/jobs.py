@@ -26,7 +26,7 @@ def prepare(runtime: Runtime) -> None:
 
 
 def drain(resolver: str) -> None:
-    """Drain one resolver for a bounded time. Whatever goes wrong, the lease and the sweep heal it."""
+    """Drain one resolver for a bounded time. Leases and the sweep recover from any failure."""
     runtime = _in_this_fork()
     try:
         runner = runtime.runner()
@@ -46,7 +46,7 @@ def drain(resolver: str) -> None:
 
 
 def deliver() -> None:
-    """Deliver messages for a bounded time. What is left, the sweep rings for again."""
+    """Deliver messages for a bounded time. The sweep enqueues a job for what is left."""
     runtime = _in_this_fork()
     try:
         deliverer = runtime.deliverer()

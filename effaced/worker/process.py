@@ -1,4 +1,4 @@
-"""The worker process: RQ's worker, preloaded, that stops by finishing what it began."""
+"""The worker process: RQ's worker, preloaded, which finishes its job before it stops."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class DrainWorker(Worker):
 
 
 def install_bell(runtime: Runtime) -> RqBell | None:
-    """Have commits of this process ring the workers, if there is a Redis to ring through."""
+    """Have commits of this process notify the workers, if a Redis is configured."""
     if runtime.settings.redis_url is None:
         return None
     bell = RqBell(runtime.settings)

@@ -25,7 +25,7 @@ _RETENTIONS_FOR = 5.0
 
 
 class Scheduler:
-    """Any number may run at once; they only do the same thing twice."""
+    """Runs the sweeps. Any number may run at once: doing the same twice does no harm."""
 
     def __init__(self, runtime: Runtime, bell: RqBell) -> None:
         self._runtime = runtime

@@ -1,4 +1,4 @@
-"""A person with very many rows: large tables are changed in batches before the execution itself.
+"""Erasing a person with very many rows: large tables are changed in batches before the execution itself.
 
 Each batch is a transaction, and the request stays approved meanwhile. The process that does it claims the
 request for a while with every batch; if it dies, another one continues where it stopped.

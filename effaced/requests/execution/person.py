@@ -53,7 +53,7 @@ def lock_and_read_person(
     So requests of one person are executed one after the other. With `at_most`, also whether any table has
     more rows of the person than that.
     """
-    # Under every key of the ring: a rotation makes nobody a stranger.
+    # Under every key of the ring, so that requests from before a key rotation count too.
     keys = keyring.fingerprints(plan.hash_input(subject_id), purpose="subject")
     hmacs = [each.hmac for each in keys]
     values = plan.key.values(subject_id)

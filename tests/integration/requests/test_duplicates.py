@@ -294,7 +294,7 @@ def rotate(office: Office) -> None:
 
 
 def twin(request: Request, **changes: object) -> Request:
-    values = {column.name: getattr(request, column.name) for column in Request.__table__.columns}
+    values = {each.key: getattr(request, each.key) for each in Request.__mapper__.column_attrs}
     values |= {"id": new_id(), "ref": f"ER-{new_id().hex[-8:].upper()}"}
     return Request(**(values | changes))
 

@@ -125,7 +125,9 @@ class TestExecution:
             assert office.executor.execute_now(request_id), office.letters()
         assert office.people() == [2]
 
-    def test_very_many_rows_of_somebody_else_are_not_worked_off(self, office: Office, tmp_path: Path) -> None:
+    def test_very_many_rows_of_somebody_else_are_not_changed_in_batches(
+        self, office: Office, tmp_path: Path
+    ) -> None:
         office.sql("CREATE TABLE orders (id integer PRIMARY KEY, person integer REFERENCES people (id))")
         office.sql("INSERT INTO orders (id, person) VALUES (1, 1), (2, 1), (3, 1)")
         (tmp_path / "many.yaml").write_text(MANY)
