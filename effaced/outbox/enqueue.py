@@ -67,9 +67,7 @@ def enqueue(
     They exist exactly when the caller's transaction commits, and the workers are notified then. `not_before`
     says for a resolver until when its call has to wait, since the one it replaces may still be under way.
     """
-    names, after = {call.resolver for call in calls}, {name for call in calls for name in call.after}
-    if path := find_circle({call.resolver: names.intersection(call.after) for call in calls}):
-        raise_problem(f"These calls would wait for each other for ever: {' -> '.join(path)}.")
+    orders = _orders(calls)
     now, gates = dbtime.now(session), not_before or {}
     shared = {
         "request_id": request_id,
@@ -83,12 +81,11 @@ def enqueue(
         {
             **_row(keyring, call),
             **shared,
+            **order,
             "gate": gates.get(call.resolver),
             "waiting_since": now if call.resolver in gates else None,
-            "waits_for": sorted(names & set(call.after)) or None,
-            "unblocks": call.resolver in after,
         }
-        for call in calls
+        for call, order in zip(calls, orders, strict=True)
     ]
     if any(call.history for call in calls):
         for row, call in zip(rows, calls, strict=True):
@@ -105,8 +102,19 @@ def enqueue(
     )
     if rows:
         insert_rows(session, OutboxRow, rows)
-        ring_after_commit(session, names)
+        ring_after_commit(session, {call.resolver for call in calls})
     return [row["entry_id"] for row in rows]
+
+
+def _orders(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    """For each call which of the others it waits for. Refuses calls that wait for each other for ever."""
+    names, after = {call.resolver for call in calls}, {name for call in calls for name in call.after}
+    if path := find_circle({call.resolver: names.intersection(call.after) for call in calls}):
+        raise_problem(f"These calls would wait for each other for ever: {' -> '.join(path)}.")
+    return [
+        {"waits_for": sorted(names.intersection(call.after)) or None, "unblocks": call.resolver in after}
+        for call in calls
+    ]
 
 
 def _from_history(history: History, gate: datetime | None, now: datetime) -> dict[str, Any]:
