@@ -274,11 +274,11 @@ def own_valkey() -> Iterator[Valkey]:
 @pytest.fixture
 def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The same argon2 with less work, for tests about what happens and not about what guessing costs."""
-    passwords._nobodys_hash.cache_clear()
+    passwords._dummy_hash.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=2, memory_cost=64, parallelism=1))
         yield
-    passwords._nobodys_hash.cache_clear()
+    passwords._dummy_hash.cache_clear()
 
 
 # --- the browser -------------------------------------------------------------------------------------
