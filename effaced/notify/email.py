@@ -7,12 +7,16 @@ import re
 import smtplib
 import socket
 import ssl
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
+from functools import partial
+from threading import Thread
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
@@ -98,7 +102,7 @@ class EmailTarget:
         trouble: NotDelivered
         try:
             async with asyncio.timeout(self.config.timeout):
-                refused = await asyncio.to_thread(self._hand_over, mail)
+                refused = await _in_own_thread(partial(self._hand_over, mail))
             return Sent(250, "some_refused" if refused else None)
         except TimeoutError:
             trouble = NotDelivered("timeout")
@@ -140,6 +144,21 @@ class EmailTarget:
             context = ssl.create_default_context()
             return smtplib.SMTP_SSL(smtp.host, port, local_hostname=me, timeout=timeout, context=context)
         return smtplib.SMTP(smtp.host, port, local_hostname=me, timeout=timeout)
+
+
+async def _in_own_thread(act: Callable[[], int]) -> int:
+    """Run this in a thread that nothing waits for at the end: the server may keep it for ever."""
+    future: Future[int] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(act())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, name="effaced-smtp", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 def _reply_code(error: Exception) -> int | None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
 
 import pytest
 from receivers import Mailbox, mailbox, make_certificate
+from waiting import PATIENCE
 
 from effaced.model import NoticeType, new_id
 from effaced.notify.email import EmailConfig, EmailTarget
@@ -16,14 +21,16 @@ from effaced.notify.target import NotDelivered, Outgoing, Sent
 FACTS = {"resolver": "crm", "attempts": 8, "error": "Rejected", "code": "http_422"}
 
 
-def target(box: Mailbox, *, to: tuple[str, ...] = ("olga@office.example",), **smtp: object) -> EmailTarget:
+def target(
+    box: Mailbox, *, to: tuple[str, ...] = ("olga@office.example",), timeout: float = 5, **smtp: object
+) -> EmailTarget:
     config = EmailConfig.model_validate(
         {
             "kind": "email",
             "smtp": {"host": "127.0.0.1", "port": box.port, "security": "none"} | smtp,
             "from": "effaced@company.example",
             "to": list(to),
-            "timeout": 5,
+            "timeout": timeout,
         }
     )
     return EmailTarget("officers", config, "https://effaced.company.example")
@@ -80,6 +87,27 @@ def test_a_server_that_is_not_there_is_no_delivery() -> None:
         pass
     with pytest.raises(NotDelivered, match="ConnectionRefusedError"):
         send(target(box))
+
+
+def test_a_server_that_never_comes_to_an_end_is_no_delivery_and_holds_nobody_up() -> None:
+    """It goes on with one greeting for ever, so no single read times out."""
+    enough = Event()
+
+    def greet_for_ever(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            until = monotonic() + PATIENCE
+            while not enough.wait(0.05) and monotonic() < until:
+                connection.sendall(b"220-one moment\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        talker = Thread(target=greet_for_ever, args=(server,))
+        talker.start()
+        with pytest.raises(NotDelivered, match="timeout"):
+            send(target(Mailbox(port=server.getsockname()[1]), timeout=0.5))
+        assert talker.is_alive(), "whoever sends has waited for the server"
+        enough.set()
+        talker.join()
 
 
 @pytest.mark.parametrize(
