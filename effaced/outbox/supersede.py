@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Row, and_, literal_column, select, update
@@ -27,6 +27,8 @@ from effaced.outbox.unblock import unblock
 
 CODE = "superseded"
 ERROR = "Superseded"
+# For how long after a try that failed, by a timeout for example, the system may still carry the call out.
+_TAKES_EFFECT = timedelta(minutes=5)
 
 
 @dataclass(slots=True)
@@ -51,12 +53,16 @@ class Superseded:
         if entry.attempts or entry.status is OutboxStatus.IN_FLIGHT:
             self.tried.add(entry.resolver)
 
-    def wait_for(self, entry: Entry) -> None:
-        """Let no call begin before this one, which may be under way, has ended."""
+    def wait_for(self, entry: Entry, now: datetime) -> None:
+        """Let no call begin while this one may be under way, or may still take effect in the system."""
+        until = now
         # One that was not called yet and has a gate is itself waiting for a call that it superseded.
         if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
-            until = max(entry.gate, self.not_before.get(entry.resolver, entry.gate))
-            self.not_before[entry.resolver] = until
+            until = entry.gate
+        if entry.status is not OutboxStatus.IN_FLIGHT and entry.attempts and entry.last_attempt_at:
+            until = max(until, entry.last_attempt_at + _TAKES_EFFECT)
+        if until > now:
+            self.not_before[entry.resolver] = max(until, self.not_before.get(entry.resolver, until))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,10 @@ def supersede_corrections(
     caller completes the requests in `completed` and resolves the dead letters of `entries`.
     """
     result, replacement = Superseded(), _Replacement(fields, known_as)
-    for entry in _lock_outstanding(session, subjects):
+    if not (entries := _lock_outstanding(session, subjects)):
+        return result
+    now = dbtime.now(session)
+    for entry in entries:
         ref = entry.open_ref(keyring) if entry.ref_sealed is not None else None
         left = replacement.fields_left(entry)
         has_other_reference = replacement.has_other_reference(entry, ref)
@@ -105,7 +114,7 @@ def supersede_corrections(
         if ref is not None and (has_other_reference or is_replaced):
             result.add_reference(entry, ref)
         if is_replaced:
-            result.wait_for(entry)
+            result.wait_for(entry, now)
             if left:
                 _keep_only(session, keyring, entry, left)
             else:

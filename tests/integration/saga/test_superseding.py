@@ -125,6 +125,29 @@ class TestAnErasure:
         assert len(bureau.crm.calls) == 1
         assert bureau.status(erasure) is RequestStatus.COMPLETED
 
+    def test_waits_for_what_a_call_that_timed_out_may_still_do_in_the_system(
+        self, bureau: Bureau, noon: ManualClock
+    ) -> None:
+        bureau.crm.reply = lambda _: TimeoutError()
+        bureau.correct(name="Berta")
+        bureau.drain()
+        noon.advance(timedelta(minutes=1))
+        erasure = bureau.erase()
+        bureau.crm.reply = lambda _: Erased()
+        assert bureau.of(erasure, "crm").gate == NOON + timedelta(minutes=5)
+        run(bureau)
+        assert bureau.status(erasure) is RequestStatus.RUNNING
+        noon.advance(timedelta(minutes=4))
+        run(bureau)
+        assert bureau.status(erasure) is RequestStatus.COMPLETED
+
+    def test_waits_no_longer_for_a_call_that_failed_long_ago(self, bureau: Bureau, noon: ManualClock) -> None:
+        bureau.crm.reply = lambda _: ResolverError("no", code="http_400")
+        bureau.correct(name="Berta")
+        bureau.drain()
+        noon.advance(timedelta(minutes=5))
+        assert bureau.of(bureau.erase(), "crm").gate is None
+
     def test_waits_also_for_a_call_that_was_overtaken_before(self, bureau: Bureau, noon: ManualClock) -> None:
         """The first correction is on its way, the second waits for it, and the erasure overtakes both."""
         bureau.correct(name="Berta")
@@ -198,7 +221,7 @@ class TestANewerCorrection:
         assert bureau.of(older).fields == ["email"]
         bureau.crm.reply = lambda _: Rectified()
         bureau.crm.told.clear()
-        noon.advance(timedelta(minutes=1))
+        noon.advance(timedelta(minutes=5))
         run(bureau)
         assert sorted(bureau.crm.told, key=str) == [{"email": "berta@people.example"}, {"name": "Carla"}]
         assert [bureau.status(each) for each in (older, newer)] == [RequestStatus.COMPLETED] * 2
@@ -345,13 +368,14 @@ class TestAReferenceThatIsCorrected:
 
     @pytest.mark.parametrize("trouble", [ResolverError("no", code="http_400"), ConnectionError()])
     def test_nobody_is_certified_gone_who_is_still_known_by_the_old_one(
-        self, bureau: Bureau, trouble: Exception
+        self, bureau: Bureau, noon: ManualClock, trouble: Exception
     ) -> None:
         bureau.crm.reply = lambda _: trouble
         bureau.correct(email="new@people.example")
         run(bureau)
         erasure = bureau.erase()
         assert self.refs(bureau, erasure) == ["anna@people.example", "new@people.example"]
+        noon.advance(timedelta(minutes=5))
         run(bureau)
         assert bureau.status(erasure) is RequestStatus.COMPLETED
         assert bureau.crm.records == {}
