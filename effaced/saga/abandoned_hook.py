@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -11,6 +10,7 @@ from uuid import UUID
 from effaced.core.log import get_logger
 from effaced.model import OutboxOperation, SubjectKey
 from effaced.saga.result import Decision
+from effaced.saga.tasks import to_thread
 
 _log = get_logger(__name__)
 
@@ -68,7 +68,7 @@ class HookCaller:
     async def finish(self) -> None:
         """Wait until the hook has been called for everything."""
         if self._thread is not None:
-            await asyncio.to_thread(self._thread.shutdown)
+            await to_thread(self._thread.shutdown)
 
     def _call(self, hook: AbandonedHook, signal: AbandonedSignal) -> None:
         try:

@@ -23,7 +23,7 @@ from effaced.saga.result import ReadBack
 from effaced.saga.rules import limits_of
 from effaced.saga.run_context import RunContext
 from effaced.saga.settle_read_back import settle_read_back
-from effaced.saga.tasks import GRACE, in_thread, leave_behind, run_to_end, start
+from effaced.saga.tasks import GRACE, in_thread, leave_behind, run_to_end, start, to_thread
 from effaced.saga.writer import ASK_AGAIN, DATABASE_AWAY
 
 _log = get_logger(__name__)
@@ -69,7 +69,7 @@ class LaterReadBacks:
     async def _next(self, *, alone: bool) -> bool:
         """Make one read-back. False if there is none to make now."""
         gate = self._context.gate
-        admission = await asyncio.to_thread(gate.admit, self._resolver, 1, BreakerRole.VERIFY)
+        admission = await to_thread(gate.admit, self._resolver, 1, BreakerRole.VERIFY)
         if not admission.granted:
             return False
         claimed, read_back = Claimed([]), None
@@ -87,10 +87,10 @@ class LaterReadBacks:
                 read_back = await self._read_back(entry)
         except asyncio.CancelledError:
             if claimed.entries:
-                await run_to_end(asyncio.to_thread(self._give_back, claimed))
+                await run_to_end(to_thread(self._give_back, claimed))
             raise
         finally:
-            await run_to_end(asyncio.to_thread(gate.report_read_back, self._resolver, admission, read_back))
+            await run_to_end(to_thread(gate.report_read_back, self._resolver, admission, read_back))
         await self._write_down(entry, read_back or ReadBack(clock.now()), give_up=poison)
         return self._caller is None or self._caller.fatal is None
 
@@ -121,9 +121,9 @@ class LaterReadBacks:
         until = clock.monotonic() + DATABASE_AWAY
         while True:
             try:
-                return await asyncio.to_thread(self._write, entry, read_back, give_up=give_up)
+                return await to_thread(self._write, entry, read_back, give_up=give_up)
             except Exception:
-                if await asyncio.to_thread(self._is_released, entry) or clock.monotonic() >= until:
+                if await to_thread(self._is_released, entry) or clock.monotonic() >= until:
                     raise
             await asyncio.sleep(ASK_AGAIN)
 

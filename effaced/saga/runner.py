@@ -26,7 +26,7 @@ from effaced.saga.rules import RuleBook
 from effaced.saga.run import ResolverRun
 from effaced.saga.run_context import RunContext, StopSignal
 from effaced.saga.settle import OnComplete
-from effaced.saga.tasks import isolated, start
+from effaced.saga.tasks import isolated, start, to_thread
 
 _log = get_logger(__name__)
 # How often to look for resolvers that have become due beside those that are being driven.
@@ -150,7 +150,7 @@ class SagaRunner:
         try:
             while True:
                 if not stop:
-                    runs.start(await asyncio.to_thread(self._due))
+                    runs.start(await to_thread(self._due))
                 await runs.wait()
                 runs.collect()
                 if not runs.under_way:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeVar
+from functools import cache, partial
+from typing import Any, ParamSpec, TypeVar
 
 from effaced.core import clock
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 # How long something that was cancelled may take to end before it is left behind.
 GRACE = 1.0
@@ -98,9 +102,29 @@ def leave_behind(task: asyncio.Task[Any]) -> None:
     asyncio.tasks._unregister_task(task)
 
 
+@cache
+def _threads(_process: int) -> ThreadPoolExecutor:
+    """Threads of our own, in each process: resolvers may fill or shut down those of the loop."""
+    return ThreadPoolExecutor(max_workers=32, thread_name_prefix="effaced")
+
+
 def begin_in_thread(act: Callable[[], T]) -> asyncio.Future[T]:
     """Run this in a thread. It is no task, so cancelling all tasks does not lose its result."""
-    return asyncio.get_running_loop().run_in_executor(None, copy_context().run, act)
+    threads, run = _threads(os.getpid()), copy_context().run
+    return asyncio.get_running_loop().run_in_executor(threads, run, _without_stop_iteration, act)
+
+
+def _without_stop_iteration(act: Callable[[], T]) -> T:
+    """A future can't hold StopIteration, and whoever awaits it would wait for ever."""
+    try:
+        return act()
+    except StopIteration as error:
+        raise RuntimeError("StopIteration was raised in a thread") from error
+
+
+async def to_thread(act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """`asyncio.to_thread` in threads of our own."""
+    return await begin_in_thread(partial(act, *args, **kwargs))
 
 
 async def in_thread(act: Callable[[], T], *, undo: Callable[[T], None]) -> T:
@@ -118,7 +142,7 @@ async def _undo(acting: asyncio.Future[T], undo: Callable[[T], None]) -> None:
         done = await acting
     except Exception:
         return  # nothing was done
-    await asyncio.to_thread(undo, done)
+    await to_thread(undo, done)
 
 
 async def run_to_end(work: Coroutine[Any, Any, None]) -> None:

@@ -24,7 +24,7 @@ from effaced.saga.decide import decide
 from effaced.saga.result import Decision, Result, Rules
 from effaced.saga.run_context import RunContext
 from effaced.saga.settle import settle
-from effaced.saga.tasks import begin_in_thread
+from effaced.saga.tasks import begin_in_thread, to_thread
 
 _log = get_logger(__name__)
 # The waits before results that could not be written are tried again, in seconds.
@@ -72,11 +72,11 @@ class Writer:
             if not self._unwritten:
                 return
             await asyncio.sleep(wait)
-            await asyncio.to_thread(self._write_again)
+            await to_thread(self._write_again)
         until = clock.monotonic() + DATABASE_AWAY
-        while self._unwritten and not await asyncio.to_thread(self._keep) and clock.monotonic() < until:
+        while self._unwritten and not await to_thread(self._keep) and clock.monotonic() < until:
             await asyncio.sleep(ASK_AGAIN)
-            await asyncio.to_thread(self._write_again)
+            await to_thread(self._write_again)
         if self._unwritten:
             count, self._unwritten = len(self._unwritten), []
             _log.error("results_not_written", entries=count)

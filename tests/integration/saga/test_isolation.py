@@ -124,7 +124,7 @@ class TestResultsThatCanNotBeWritten:
         assert {each.attempts for each in house.entries()} == {1}
         assert len(vendor.calls) >= 5
 
-    @pytest.mark.parametrize("error", [ConnectionError, asyncio.CancelledError, SystemExit])
+    @pytest.mark.parametrize("error", [ConnectionError, asyncio.CancelledError, SystemExit, StopIteration])
     def test_are_written_without_another_call_when_the_sink_is_back_soon(
         self, house: House, error: type[BaseException]
     ) -> None:
@@ -380,6 +380,48 @@ class TestAResolverThatCancelsItsOwnTask:
         assert vendor.looks > 5
         assert house.entry().verification is Verification.UNVERIFIABLE
         assert [letter.error_code for letter in house.letters()] == ["unverifiable"]
+
+
+class HangsInThreads(Vendor):
+    """Calls a client library that never comes back, each time in one of the loop's threads."""
+
+    def __init__(self, released: threading.Event) -> None:
+        super().__init__()
+        self.released = released
+
+    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        await asyncio.to_thread(self.released.wait, PATIENCE)
+        return Erased()
+
+
+def test_a_resolver_that_fills_the_loop_s_threads_stops_no_other(house: House) -> None:
+    released = threading.Event()
+    house.vendor("p", HangsInThreads(released), concurrency=40, timeout=timedelta(milliseconds=200))
+    house.vendor("s", Vendor())
+    house.request(*(("p", str(number)) for number in range(40)), ("s", "1"))
+
+    async def run() -> None:
+        await house.runner().run_once()
+        statuses_then.update(statuses(house))
+        released.set()
+
+    statuses_then = dict[str, OutboxStatus]()
+    asyncio.run(run())
+    assert statuses_then == {"p": OutboxStatus.FAILED, "s": OutboxStatus.SUCCEEDED}
+
+
+class ShutsThreadsDown(Vendor):
+    async def erase_subject(self, ref: SubjectRef, *, key: UUID) -> Answer:
+        await asyncio.get_running_loop().shutdown_default_executor()
+        return Erased()
+
+
+def test_a_resolver_that_shuts_the_loop_s_threads_down_stops_no_other(house: House) -> None:
+    house.vendor("p", ShutsThreadsDown())
+    house.vendor("s", Vendor())
+    house.request(("p", "1"), ("s", "1"))
+    asyncio.run(house.runner().run_once())
+    assert set(statuses(house).values()) == {OutboxStatus.SUCCEEDED}
 
 
 def test_a_resolver_that_ends_the_process_at_its_opening_ends_with_a_dead_letter(
