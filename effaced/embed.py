@@ -84,7 +84,13 @@ class Effaced:
         self._breakers = breakers, tuple(breaker_listeners)
         self._attempts = defaults.MAX_ATTEMPTS
         self._executor: Executor | None = None
-        self.outbox = Outbox(self._sessions, keyring=self._keyring, audit_sink=sink)
+        self.outbox = Outbox(
+            self._sessions,
+            keyring=self._keyring,
+            audit_sink=sink,
+            on_operations_complete=complete_operations,
+            verifies=self._verifies,
+        )
 
     def migrate(self) -> None:
         """Make or update effaced's tables, where the application's engine looks. Its own are left alone."""
@@ -235,6 +241,9 @@ class Effaced:
         plan = plan_erasure(session.connection(), self.datamap, self._keyring)
         self._executor = executor = Executor(self._sessions, self._keyring, plan, self.registry)
         return executor, plan
+
+    def _verifies(self, resolver: str) -> bool:
+        return resolver in self.registry and self.registry.get(resolver).verifies
 
     @cached_property
     def registry(self) -> ResolverRegistry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from effaced.core.errors import ConfigurationError
 from effaced.core.names import name_problem, raise_problem
 from effaced.model import Correction, CorrectionValue, OutboxOperation, OutboxStatus, SubjectRef, new_id
 from effaced.outbox import claim as claims
-from effaced.outbox.countdown import remaining
+from effaced.outbox.countdown import Completed, remaining
 from effaced.outbox.due import due_resolvers, status_counts
 from effaced.outbox.enqueue import Call, History, enqueue
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
@@ -34,11 +34,14 @@ from effaced.resolvers.protocols import Erased, Rectified
 from effaced.retries.policy import BackoffPolicy
 from effaced.saga.answers import word
 from effaced.saga.decide import abandon, decide, park, retry_later
-from effaced.saga.result import Decision, Result, Rules
-from effaced.saga.settle import settle
+from effaced.saga.result import Decision, ReadBack, Result, Rules
+from effaced.saga.settle import OnComplete, settle
 
 _LEASE = BackoffPolicy().lease
 _RULES = Rules()
+# What an entry that was tried elsewhere may say of its past.
+_MOST_ATTEMPTS = 1_000_000
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 
 
 @checked
@@ -46,8 +49,8 @@ _RULES = Rules()
 class OutboxEntry:
     """One external call: to be enqueued, or as it was when read.
 
-    An entry to enqueue is pending. It may have been tried elsewhere: its attempts, last error and moments are
-    kept, and the time in which it has to end begins when it is enqueued here.
+    An entry to enqueue is pending. It may have been tried elsewhere: its attempts, last error (a class name)
+    and moments are kept, and the time in which it has to end begins when it is enqueued here.
 
     `subject_id` is the person's id when enqueueing; read back it is the keyed hash that stands for them.
     Entries of one person and operation that are enqueued together belong to one request, and complete
@@ -88,11 +91,22 @@ class SqlStatusCountsSource:
             return status_counts(session, outbox)
 
 
+def _leave_open(_session: Session, _completed: Sequence[Completed]) -> None:
+    pass
+
+
+def _reads_nothing_back(_resolver: str) -> bool:
+    return False
+
+
 @checked
 class Outbox:
     """The transactional outbox in the application's own database.
 
     `outbox` is effaced's own table, which the application's metadata may know as well; another is refused.
+    `on_operations_complete` is what a runner is given too: it runs in the transaction that ends an operation.
+    `verifies` says whether a resolver can read back: the read-back of a call that the application made is
+    left to a runner, and the operation ends after it.
     """
 
     def __init__(
@@ -103,6 +117,8 @@ class Outbox:
         keyring: Keyring,
         status_counts_source: StatusCountsSource | None = None,
         audit_sink: AuditSink | None = None,
+        on_operations_complete: OnComplete = _leave_open,
+        verifies: Callable[[str], bool] = _reads_nothing_back,
     ) -> None:
         if outbox.name != outbox_table.name:
             raise ConfigurationError(
@@ -115,6 +131,8 @@ class Outbox:
         self.audit = audit_sink
         self._table = outbox
         self._counts = status_counts_source or SqlStatusCountsSource()
+        self._on_operations_complete = on_operations_complete
+        self._verifies = verifies
 
     def enqueue(self, session: Session, entries: Iterable[OutboxEntry]) -> None:
         """Record the calls in the caller's transaction: they are there exactly when it commits."""
@@ -148,14 +166,15 @@ class Outbox:
 
     def mark_succeeded(self, entry: OutboxEntry, *, on_subject_complete: Callable[[], None]) -> bool:
         """The call succeeded. If it was the last of its request, the callback runs in the transaction."""
-        rectify = entry.operation is OutboxOperation.RECTIFY
         return self._mark(
-            entry,
-            lambda claimed, now: decide(
-                Result(claimed, answer=Rectified() if rectify else Erased()), _RULES, now
-            ),
-            on_subject_complete,
+            entry, lambda claimed, now: decide(self._success(claimed), _RULES, now), on_subject_complete
         )
+
+    def _success(self, claimed: Entry) -> Result:
+        if claimed.operation is OutboxOperation.RECTIFY:
+            return Result(claimed, answer=Rectified())
+        due = ReadBack(clock.now()) if self._verifies(claimed.resolver) else None
+        return Result(claimed, answer=Erased(), read_back=due)
 
     def mark_failed(self, entry: OutboxEntry, *, error: str, next_attempt_at: datetime) -> bool:
         """The call failed and is to be retried. `error` is a class name."""
@@ -220,7 +239,7 @@ class Outbox:
                 return False
             claimed = as_entry(row)._replace(token=entry.token)
             decision = decision_of(claimed, dbtime.now(session))
-            settled = settle(session, [decision], lambda _session, _closed: None)
+            settled = settle(session, [decision], self._on_operations_complete)
             # Its counter is locked by now: only the settle that took the last call off it finds zero.
             last = any(each.status is OutboxStatus.SUCCEEDED for each in settled)
             if last and not remaining(session, claimed.request_id, claimed.operation):
@@ -272,17 +291,24 @@ def _require_text(entry: OutboxEntry) -> None:
 def _require_new(entry: OutboxEntry) -> None:
     """Refuse what the outbox would have to change or forget in order to store it."""
     _require_text(entry)
-    problem = None
-    if entry.status is not OutboxStatus.PENDING:
-        problem = f"status must be pending, not {entry.status.value}"
-    elif entry.attempts < 0:
-        problem = "attempts must be at least 0"
-    else:
-        moments = ("enqueued_at", "next_attempt_at", "last_attempt_at")
-        naive = [name for name in moments if (at := getattr(entry, name)) and at.tzinfo is None]
-        problem = f"{naive[0]} must have a time zone" if naive else None
-    if problem:
+    if problem := _problem(entry):
         raise ConfigurationError(f"Outbox: entry {entry.entry_id} can't be enqueued: {problem}.")
+
+
+def _problem(entry: OutboxEntry) -> str | None:
+    if entry.status is not OutboxStatus.PENDING:
+        return f"status must be pending, not {entry.status.value}"
+    if not 0 <= entry.attempts <= _MOST_ATTEMPTS:
+        return f"attempts must be between 0 and {_MOST_ATTEMPTS}"
+    if entry.last_error is not None and word(entry.last_error, 255) != entry.last_error:
+        return "last_error must be a class name such as TimeoutError, of at most 255 characters"
+    for name in ("enqueued_at", "next_attempt_at", "last_attempt_at"):
+        at = getattr(entry, name)
+        if at is not None and at.tzinfo is None:
+            return f"{name} must have a time zone"
+        if at is not None and not _EARLIEST <= at <= _LATEST:
+            return f"{name} must be between the years {_EARLIEST.year} and {_LATEST.year}"
+    return None
 
 
 def _call(entry: OutboxEntry) -> Call:

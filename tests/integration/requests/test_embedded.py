@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,11 +19,13 @@ from effaced.breakers.advice.tuner import change_policy
 from effaced.breakers.listeners import BreakerListener
 from effaced.breakers.model import BreakerRole
 from effaced.breakers.policy_file import load_policies
+from effaced.core.clock import ManualClock
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError, Refused, ResolverError
 from effaced.embed import Effaced, Taken
 from effaced.model import OutboxStatus, PolicyKind, RequestStatus
+from effaced.resolvers.protocols import Erased
 from effaced.resolvers.registry import Registered, ResolverRegistry
 from effaced.retries.policy import RetryPolicy
 
@@ -217,6 +220,60 @@ def test_what_was_given_up_can_be_tried_again_and_the_trail_says_who_did_it(
     with db.read() as session:
         actors = session.scalars(text("SELECT actor FROM effaced_audit_events WHERE actor LIKE 'officer:%'"))
         assert list(actors) == ["officer:ada"]
+
+
+class Obedient:
+    async def erase_subject(self, ref, *, key):
+        return Erased()
+
+
+class Looking(Obedient):
+    looks = 0
+
+    async def verify_absent(self, ref, *, key):
+        self.looks += 1
+        return True
+
+
+def drive_by_hand(privacy: Effaced) -> list[bool]:
+    """What an application does that makes the calls itself."""
+    return [
+        privacy.outbox.mark_succeeded(each, on_subject_complete=lambda: None)
+        for each in privacy.outbox.claim_batch()
+    ]
+
+
+def test_a_request_completes_whose_calls_the_application_makes(db: Database, map_path: Path) -> None:
+    registry = ResolverRegistry((Registered("crm", "crm_contact", Obedient()),))
+    privacy = Effaced(db.sessions, keys=new_key(), datamap=map_path, resolvers=registry)
+    with db.sessions.begin() as session:
+        taken = privacy.erase(session, "1")
+    assert drive_by_hand(privacy) == [True]
+    with db.sessions() as session:
+        now = privacy.look_up(session, taken.request_id)
+    assert now is not None
+    assert now.status is RequestStatus.COMPLETED
+
+
+def test_a_call_that_the_application_made_is_read_back_before_the_request_completes(
+    db: Database, map_path: Path, noon: ManualClock
+) -> None:
+    crm = Looking()
+    registry = ResolverRegistry((Registered("crm", "crm_contact", crm),))
+    privacy = Effaced(db.sessions, keys=new_key(), datamap=map_path, resolvers=registry)
+    with db.sessions.begin() as session:
+        taken = privacy.erase(session, "1")
+    drive_by_hand(privacy)
+
+    def status() -> RequestStatus | None:
+        with db.sessions() as session:
+            now = privacy.look_up(session, taken.request_id)
+        return now.status if now else None
+
+    assert (crm.looks, status()) == (0, RequestStatus.RUNNING)
+    noon.advance(timedelta(hours=1))
+    asyncio.run(privacy.runner().run_once())
+    assert (crm.looks, status()) == (1, RequestStatus.COMPLETED)
 
 
 @pytest.mark.parametrize("ref", ["crm_contct", ""])

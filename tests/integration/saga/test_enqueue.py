@@ -69,9 +69,23 @@ class TestEveryFieldCounts:
         with pytest.raises(ConfigurationError, match=field):
             enqueue(house, entry(**{field: NOON.replace(tzinfo=None)}))
 
-    def test_attempts_are_not_negative(self, house: House) -> None:
-        with pytest.raises(ConfigurationError, match="attempts"):
-            enqueue(house, entry(attempts=-1))
+    @pytest.mark.parametrize("year", [1, 1969, 9999])
+    @pytest.mark.parametrize("field", ["enqueued_at", "next_attempt_at", "last_attempt_at"])
+    def test_a_moment_that_no_clock_shows_is_refused(self, house: House, field: str, year: int) -> None:
+        """Arithmetic with it would overflow, and stop every call to the system."""
+        with pytest.raises(ConfigurationError, match=f"{field} must be between the years 1970 and 9000"):
+            enqueue(house, entry(**{field: NOON.replace(year=year)}))
+        assert house.entries() == []
+
+    @pytest.mark.parametrize("attempts", [-1, 10**12])
+    def test_attempts_are_a_number_that_can_be(self, house: House, attempts: int) -> None:
+        with pytest.raises(ConfigurationError, match="attempts must be between 0 and 1000000"):
+            enqueue(house, entry(attempts=attempts))
+
+    def test_the_last_error_is_a_class_name(self, house: House) -> None:
+        """A message would quote what people typed, and be kept."""
+        with pytest.raises(ConfigurationError, match="last_error must be a class name"):
+            enqueue(house, entry(last_error="no anna@people.example here"))
 
 
 class TestTable:
