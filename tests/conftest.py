@@ -15,6 +15,7 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from sqlalchemy import make_url
 from waiting import PATIENCE
 
 from effaced.accounts import passwords
-from effaced.core import log
+from effaced.core import clock, log
 from effaced.core.db import Database
 from effaced.core.errors import EffacedError
 from effaced.core.servers import Valkey, postgres_server, valkey_server
@@ -132,6 +133,13 @@ class PostgresAdmin:
             psycopg.connect(self._url.render_as_string(hide_password=False), autocommit=True)
         ) as connection:
             connection.execute(statement.encode())
+
+
+@pytest.fixture
+def noon() -> Iterator[clock.ManualClock]:
+    """It is noon of 2 March 2026 until the clock is advanced."""
+    with clock.pretend(datetime(2026, 3, 2, 12, tzinfo=UTC)) as moving:
+        yield moving
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -71,14 +72,14 @@ class Notifier:
             if self._on_transition is not None:
                 try:
                     self._on_transition(each)
-                except Exception as error:
+                except (Exception, CancelledError) as error:
                     _log.warning("breaker_transition_hook_failed", error=type(error).__name__)
 
     def _call(self, method: str, *arguments: object) -> None:
         for listener in self.listeners:
             try:
                 getattr(listener, method)(*arguments)
-            except Exception as error:
+            except (Exception, CancelledError) as error:
                 _log.warning("breaker_listener_failed", method=method, error=type(error).__name__)
 
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 
 from effaced.breakers.model import BreakerOpenError
+from effaced.core import clock
 from effaced.core.errors import ResolverError
 from effaced.core.http_clients import RETRY_AFTER_CAP, retry_after
 from effaced.model import FailureKind, OutboxOperation, Verification
@@ -37,6 +38,8 @@ _NETWORK = (OSError, TimeoutError, httpx.TransportError)
 _ERASURE_ANSWERS = (Erased, AlreadyAbsent, Scheduled, Retained, AwaitsPerson)
 _EXPIRY_ANSWERS = (Scheduled, AlreadyAbsent, AwaitsPerson)
 _RECTIFICATION_ANSWERS = (Rectified, AlreadyAbsent, AwaitsPerson)
+# The least that a resolver can have us wait by raising that a breaker is open.
+_SOONEST = timedelta(seconds=1)
 # Where client libraries keep the status of the answer that they raise an exception for.
 _STATUSES = (("status_code",), ("response", "status_code"), ("status",), ("http_status",))
 
@@ -74,7 +77,7 @@ def _read_error(error: BaseException) -> CallFailure:
         code=_code_of(error),
         status_code=status,
         retry_after=wait,
-        retry_at=error.retry_at if type(error) is BreakerOpenError else None,
+        retry_at=_retry_at_of(error),
         timed_out=issubclass(type(error), TimeoutError),
     )
 
@@ -197,9 +200,22 @@ def _retry_after_of(error: BaseException) -> timedelta | None:
     if isinstance(wait, int | float) and math.isfinite(wait):
         wait = timedelta(seconds=min(float(wait), RETRY_AFTER_CAP.total_seconds()))
     if isinstance(wait, timedelta):
-        return max(timedelta(0), min(wait, RETRY_AFTER_CAP))
+        # Read by timedelta's own method: a subclass may compare and subtract as it likes.
+        seconds = timedelta.total_seconds(wait)
+        return timedelta(seconds=max(0.0, min(seconds, RETRY_AFTER_CAP.total_seconds())))
     response = _attribute(error, "response")
     return _header(response) if type(response) is httpx.Response else None
+
+
+def _retry_at_of(error: BaseException) -> datetime | None:
+    """When our own breaker admits calls again. A resolver can raise this error itself, with any moment."""
+    if type(error) is not BreakerOpenError:
+        return None
+    try:
+        at, now = _moment(_attribute(error, "retry_at")), clock.now()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(max(at, now + _SOONEST), now + RETRY_AFTER_CAP) if at > now else None
 
 
 def _header(response: httpx.Response) -> timedelta | None:

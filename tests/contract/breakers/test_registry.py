@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from datetime import timedelta
 
 import pytest
@@ -493,8 +494,11 @@ class Recorder(BreakerListener):
 
 
 class Grumpy(BreakerListener):
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
     def before_call(self, *about: object) -> None:
-        raise RuntimeError
+        raise self.error
 
     failure = success = state_change = before_call  # type: ignore[assignment]
 
@@ -511,13 +515,14 @@ class TestListeners:
         told = ["before_call", "success", "before_call", "failure", "state_change"]
         assert recorder.heard == [(each, CRM) for each in told]
 
-    def test_one_that_raises_changes_nothing(self, store: BreakerStore) -> None:
+    @pytest.mark.parametrize("error", [RuntimeError, CancelledError])
+    def test_one_that_raises_changes_nothing(self, store: BreakerStore, error: type[BaseException]) -> None:
         recorder, policies = Recorder(), BreakerPolicies({"defaults": {"fail_max": 1}})
 
         def grumble(_: Transition) -> None:
-            raise RuntimeError
+            raise error
 
-        calls = BreakerRegistry(store, policies, [Grumpy(), recorder], grumble)
+        calls = BreakerRegistry(store, policies, [Grumpy(error), recorder], grumble)
         permit: Permit = calls.allow(None, "crm")
         calls.on_failure(permit, status=500)
         assert calls.current_state(resolver="crm") is BreakerState.OPEN

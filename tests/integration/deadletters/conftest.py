@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from letters_cast import Post, databases, emptied
-from saga_cast import NOON
 
-from effaced.core import clock
 from effaced.core.db import Database
 
 __all__ = ["databases"]
@@ -29,9 +25,3 @@ def post(db: Database) -> Post:
 def postgres_post(databases: dict[str, Database]) -> Post:
     """For races: on SQLite writers come one after the other."""
     return Post(emptied(databases["postgresql"]))
-
-
-@pytest.fixture
-def noon() -> Iterator[clock.ManualClock]:
-    with clock.pretend(NOON) as moving:
-        yield moving

@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from effaced.breakers.model import BreakerOpenError
+from effaced.core.clock import ManualClock
 from effaced.core.errors import ResolverError
 from effaced.model import FailureKind, OutboxOperation, Verification
 from effaced.resolvers.protocols import (
@@ -69,6 +71,18 @@ class RaisingCode(ResolverError):
         pass
 
 
+class OddWait(timedelta):
+    """A wait that is never less or more than another one, and says it is years."""
+
+    def __lt__(self, other: object) -> bool:
+        raise TypeError
+
+    __gt__ = __lt__
+
+    def total_seconds(self) -> float:
+        return 1e300
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -126,11 +140,33 @@ def test_a_status_is_a_whole_number_that_http_has(error: Exception, status: int 
         (having(retry_after=float("inf")), None),
         (having(retry_after=1e300), timedelta(days=1)),
         (having(retry_after="soon"), None),
+        (having(retry_after=OddWait(seconds=7)), timedelta(seconds=7)),
         (status_error(429, **{"Retry-After": "120"}), timedelta(minutes=2)),
     ],
 )
 def test_how_long_to_wait_is_read_wherever_it_stands(error: Exception, wait: timedelta | None) -> None:
     assert read_error(error).retry_after == wait
+
+
+@pytest.mark.parametrize(
+    ("raised", "read"),
+    [
+        (NOON + timedelta(minutes=2), NOON + timedelta(minutes=2)),
+        ((NOON + timedelta(minutes=2)).astimezone(timezone(timedelta(hours=9))), NOON + timedelta(minutes=2)),
+        (NOON + timedelta(microseconds=1), NOON + timedelta(seconds=1)),
+        (NOON - timedelta(hours=1), None),
+        (NOON + timedelta(days=70_000), NOON + timedelta(days=1)),
+        ("soon", None),
+        (None, None),
+    ],
+)
+def test_when_an_open_breaker_admits_calls_again_is_read_with_care(
+    noon: ManualClock, raised: object, read: datetime | None
+) -> None:
+    """A resolver can raise the error itself, with anything in it."""
+    error = BreakerOpenError("crm", reason="failures", retry_at=NOON, remaining=timedelta(0))
+    error.retry_at = raised  # type: ignore[assignment]
+    assert (read_error(error).kind, read_error(error).retry_at) == (FailureKind.BREAKER_OPEN, read)
 
 
 def test_of_an_error_only_class_and_code_are_kept() -> None:
