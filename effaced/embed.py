@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
@@ -15,11 +14,12 @@ from sqlalchemy.orm import Session, sessionmaker
 from effaced import migrate
 from effaced.audit.sink import AuditSink, DatabaseAuditSink, events_to, with_sink
 from effaced.breakers.listeners import BreakerListener
-from effaced.breakers.policies_in_force import read_overrides
-from effaced.breakers.policy import CallLimits
+from effaced.breakers.policy import BreakerPolicies, CallLimits
 from effaced.breakers.policy_file import load_policies
 from effaced.breakers.registry import BreakerRegistry
+from effaced.breakers.stores.base import BreakerStore
 from effaced.breakers.stores.sql import SqlBreakerStore
+from effaced.composition import CompositionRoot
 from effaced.core import retry_defaults as defaults
 from effaced.core.arguments import checked
 from effaced.core.crypto import Keyring
@@ -28,10 +28,8 @@ from effaced.core.db.transactions import own_sessions, require_transaction
 from effaced.core.errors import ConfigurationError, Conflict
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
-from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
+from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.model import Correction, CorrectionValue, RequestKind, RequestStatus
-from effaced.requests.complete import complete_operations
-from effaced.requests.execute import Executor
 from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.tables import Request
 from effaced.resolvers.load import load_registry
@@ -39,7 +37,6 @@ from effaced.resolvers.registry import ResolverRegistry
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
 from effaced.saga.abandoned_hook import AbandonedHook
 from effaced.saga.facade import Outbox
-from effaced.saga.rules import call_limits
 from effaced.saga.runner import SagaRunner
 
 
@@ -79,18 +76,8 @@ class Effaced:
         self._sessions = with_sink(own_sessions(sessions), sink)
         self._schema.watch(self._sessions)
         self._keyring = Keyring.parse(keys)
-        self._datamap = datamap
-        self._resolvers = resolvers
-        self._breakers = breakers, tuple(breaker_listeners)
-        self._attempts = defaults.MAX_ATTEMPTS
-        self._executor: Executor | None = None
-        self.outbox = Outbox(
-            self._sessions,
-            keyring=self._keyring,
-            audit_sink=sink,
-            on_operations_complete=complete_operations,
-            verifies=self._verifies,
-        )
+        self._root = _Embedded(self._sessions, self._keyring, sink, datamap, resolvers, breakers)
+        self._root.breaker_listeners = tuple(breaker_listeners)
 
     def migrate(self) -> None:
         """Make or update effaced's tables, where the application's engine looks. Its own are left alone."""
@@ -150,9 +137,9 @@ class Effaced:
         require_transaction(session.connection())
         session.flush()
         self._schema.require(session.connection())
-        executor, plan = self._planned(session)
+        executor = self._root.executor_on(session)
         try:
-            intake = receive(session, self._keyring, plan, asked)
+            intake = receive(session, self._keyring, executor.plan_on(session), asked)
         except IntegrityError:  # one unexecuted erasure per person
             raise Conflict(
                 "Somebody else is just having this person erased; roll back and ask again."
@@ -183,74 +170,84 @@ class Effaced:
 
         Breakers open before a resolver's attempts are used up, by the fewest of any runner made here.
         """
-        if (attempts := policy.max_attempts if policy else max_attempts) < self._attempts:
-            self._attempts = attempts
-            self.breakers.refresh_policies()
-        return SagaRunner(
-            self.registry,
-            self.outbox,
+        self._root.expect_attempts(policy.max_attempts if policy else max_attempts)
+        return self._root.make_runner(
             max_attempts=max_attempts,
             batch_size=batch_size,
             backoff=backoff,
             policy=policy,
-            breakers=self.breakers,
             on_abandoned=on_abandoned,
-            on_operations_complete=complete_operations,
         )
 
-    @cached_property
+    @property
+    def outbox(self) -> Outbox:
+        """The calls themselves."""
+        return self._root.outbox
+
+    @property
     def breakers(self) -> BreakerRegistry:
         """The circuit breakers, shared by all processes, with what was changed at run time."""
-        path, listeners = self._breakers
-        limits = call_limits(self.registry, RetryPolicy())
-        policies = load_policies(path, limits=limits)
-        return BreakerRegistry(
-            SqlBreakerStore(self._sessions),
-            policies,
-            listeners,
-            overrides=self._breaker_overrides,
-            limits=self._call_limits,
-        )
+        return self._root.breakers
 
-    def _breaker_overrides(self) -> dict[str, dict[str, Any]]:
-        with self._sessions() as session:
-            return read_overrides(session)
+    @property
+    def registry(self) -> ResolverRegistry:
+        return self._root.registry
 
-    def _call_limits(self) -> dict[str, CallLimits]:
-        with self._sessions() as session:
-            return call_limits(self.registry, RetryPolicy(max_attempts=self._attempts), session)
-
-    @cached_property
+    @property
     def datamap(self) -> DataMap:
-        return load_map(self._datamap)
+        return self._root.datamap
 
     @property
     def plan(self) -> ErasurePlan:
         """The plan by the map, which is checked against the live database. Kept until the schema changes."""
-        with self._sessions() as session:
-            return self._planned(session)[1]
+        return self._root.plan
 
-    def _planned(self, session: Session) -> tuple[Executor, ErasurePlan]:
-        """Who executes, and the plan for the schema that this transaction meets.
 
-        Made on the session's own connection: a second one would wait for the caller's locks, or for a pool
-        that the caller has emptied.
-        """
-        if (executor := self._executor) is not None:
-            return executor, executor.plan_on(session)
-        plan = plan_erasure(session.connection(), self.datamap, self._keyring)
-        self._executor = executor = Executor(self._sessions, self._keyring, plan, self.registry)
-        return executor, plan
+class _Embedded(CompositionRoot):
+    """The parts of an application, from what it passed to `Effaced`."""
 
-    def _verifies(self, resolver: str) -> bool:
-        return resolver in self.registry and self.registry.get(resolver).verifies
+    def __init__(
+        self,
+        sessions: sessionmaker[Session],
+        keyring: Keyring,
+        audit_sink: AuditSink,
+        datamap: str | Path,
+        resolvers: ResolverRegistry | str | Path,
+        breakers: str | Path | None,
+    ) -> None:
+        super().__init__(sessions, keyring, audit_sink)
+        self._datamap = datamap
+        self._resolvers = resolvers
+        self._breakers_file = breakers
+        self._policy = RetryPolicy()
+
+    @cached_property
+    def datamap(self) -> DataMap:
+        return load_map(self._datamap)
 
     @cached_property
     def registry(self) -> ResolverRegistry:
         if isinstance(self._resolvers, ResolverRegistry):
             self._resolvers.require_refs(self.datamap.ref_kinds)
             return self._resolvers
-        return load_registry(self._resolvers, refs=self.datamap.ref_kinds, keyring=self._keyring)
+        return load_registry(self._resolvers, refs=self.datamap.ref_kinds, keyring=self.keyring)
+
+    @property
+    def policy(self) -> RetryPolicy:
+        return self._policy
+
+    def expect_attempts(self, attempts: int) -> None:
+        """A runner makes so many attempts; breakers have to open before the fewest of any runner."""
+        if attempts < self._policy.max_attempts:
+            self._policy = RetryPolicy(max_attempts=attempts)
+            self.breakers.refresh_policies()
+
+    @cached_property
+    def breaker_store(self) -> BreakerStore:
+        return SqlBreakerStore(self._sessions)
+
+    def _load_breaker_policies(self, limits: Mapping[str, CallLimits]) -> BreakerPolicies:
+        return load_policies(self._breakers_file, limits=limits)
 
 
 def _require_driver(sessions: sessionmaker[Session]) -> None:

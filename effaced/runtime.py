@@ -1,4 +1,4 @@
-"""The composition root: settings, database, keys, data map, resolvers, targets."""
+"""The composition root of a process: what its settings say, and the housekeeping that processes do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -26,12 +25,11 @@ from effaced.breakers.open_store import open_store
 from effaced.breakers.policies_in_force import read_overrides
 from effaced.breakers.policy import DEFAULTS, BreakerPolicies, CallLimits
 from effaced.breakers.policy_file import load_policies
-from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.stores.base import BreakerStore
 from effaced.breakers.telemetry import KEPT, Called
+from effaced.composition import CompositionRoot
 from effaced.core import clock
 from effaced.core.config import Settings
-from effaced.core.crypto import Keyring
 from effaced.core.db import Database, sqlite_file
 from effaced.core.db.roles import changeable_tables, require_rights
 from effaced.core.db.schema_level import SchemaGuard
@@ -40,8 +38,6 @@ from effaced.core.log import get_logger
 from effaced.core.private_files import open_to_others
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
-from effaced.datamap.plan.erasure import ErasurePlan, current_plan, plan_erasure
-from effaced.datamap.plan.retention import RetentionPlan, plan_retention
 from effaced.deadletters.record import record_failures, record_recoveries
 from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.deadletters.rules import Failure, sla_from_hours
@@ -57,15 +53,12 @@ from effaced.outbox.absences import report_absence_spikes
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.flow import flow_state
 from effaced.outbox.waits import restart_waits
-from effaced.requests.complete import complete_operations
-from effaced.requests.execute import Executor
 from effaced.requests.housekeeping import delete_old_answers, delete_policies_of_closed_requests
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retention.run import RetentionEnder, reassess_stale
 from effaced.retries.policy import BackoffPolicy, RetryPolicy
-from effaced.saga.facade import Outbox
 from effaced.saga.gate import Gate
 from effaced.saga.rules import call_limits, limits_of
 from effaced.saga.runner import SagaRunner
@@ -77,8 +70,8 @@ _log = get_logger(__name__)
 _MOST_BATCHES = 50
 
 
-class Runtime:
-    """Builds what the entry points share, from the settings. Files are read once, when first needed."""
+class Runtime(CompositionRoot):
+    """Builds what the processes share, from the settings. Files are read once, when first needed."""
 
     def __init__(
         self, settings: Settings, *, database: Database | None = None, breaker_overrides: Sequence[str] = ()
@@ -88,57 +81,17 @@ class Runtime:
         self.db = database or Database(settings.database_url)
         self._schema = SchemaGuard()
         self._schema.watch(self.db.sessions, self.db.readers)
-        self.keyring: Keyring = settings.keyring
-        self._plan: ErasurePlan | None = None
-        self._retention: RetentionPlan | None = None
+        self.zone, self.batch_rows = settings.zone, settings.batch_rows
+        self.on_transition = self._announce_transition
+        super().__init__(self.db, settings.keyring, DatabaseAuditSink())
 
     @cached_property
     def datamap(self) -> DataMap:
         return load_map(self.settings.datamap)
 
-    @property
-    def plan(self) -> ErasurePlan:
-        """Made anew when the schema has changed; ConfigurationError if the map does not fit it any more."""
-        with self.db.read() as session:
-            return self.plan_on(session)
-
-    def plan_on(self, session: Session) -> ErasurePlan:
-        """The plan for the schema that this transaction meets."""
-        if self._plan is None:
-            self._plan = plan_erasure(session.connection(), self.datamap, self.keyring)
-        else:
-            self._plan = current_plan(session, self._plan)
-        return self._plan
-
     @cached_property
     def registry(self) -> ResolverRegistry:
         return load_resolvers(self.settings, self.datamap)
-
-    @cached_property
-    def executor(self) -> Executor:
-        return Executor(
-            self.db,
-            self.keyring,
-            self.plan,
-            self.registry,
-            batch_rows=self.settings.batch_rows,
-            retention=self.retention,
-        )
-
-    @property
-    def retention(self) -> RetentionPlan:
-        with self.db.read() as session:
-            return self.retention_on(session)
-
-    def retention_on(self, session: Session) -> RetentionPlan:
-        plan = self.plan_on(session)
-        if self._retention is None or self._retention.plan is not plan:
-            self._retention = plan_retention(plan, self.settings.zone)
-        return self._retention
-
-    @cached_property
-    def ender(self) -> RetentionEnder:
-        return RetentionEnder(self.db, self.keyring, self.retention, self.settings.batch_rows)
 
     @cached_property
     def backoff(self) -> BackoffPolicy:
@@ -150,14 +103,8 @@ class Runtime:
 
     @cached_property
     def policy(self) -> RetryPolicy:
-        """The retry policy of the settings. Changes at run time are in the database."""
         age = timedelta(days=self.settings.max_age_days)
         return self.backoff.policy(max_attempts=self.settings.max_attempts, max_age=age)
-
-    @cached_property
-    def breaker_policies(self) -> BreakerPolicies:
-        limits = call_limits(self.registry, self.policy)
-        return load_policies(self.settings.breakers, self.settings.breaker_overrides, self._options, limits)
 
     @cached_property
     def breaker_store(self) -> BreakerStore:
@@ -165,23 +112,20 @@ class Runtime:
         settings = self.settings
         return open_store(settings.breaker_store, self.db, settings.breaker_redis_url or settings.redis_url)
 
+    def _load_breaker_policies(self, limits: Mapping[str, CallLimits]) -> BreakerPolicies:
+        return load_policies(self.settings.breakers, self.settings.breaker_overrides, self._options, limits)
+
+    def _announce_transition(self, made: Transition) -> None:
+        if (notice := _notice(made)) is None:
+            return
+        with self.db.begin() as session:
+            # Of a host and its resolver that move together, the resolver's is news enough.
+            if made.scope == RESOLVER or not moves.same_moment(session, made):
+                announce(session, [notice])
+
     @cached_property
-    def breakers(self) -> BreakerRegistry:
-        return BreakerRegistry(
-            self.breaker_store,
-            self.breaker_policies,
-            on_transition=self._announce_transition,
-            overrides=self._breaker_overrides,
-            limits=self._call_limits,
-        )
-
-    def _breaker_overrides(self) -> dict[str, dict[str, Any]]:
-        with self.db.read() as session:
-            return read_overrides(session)
-
-    def _call_limits(self) -> dict[str, CallLimits]:
-        with self.db.read() as session:
-            return call_limits(self.registry, self.policy, session)
+    def ender(self) -> RetentionEnder:
+        return RetentionEnder(self.db, self.keyring, self.retention, self.batch_rows)
 
     def breaker_policies_in_force(self, session: Session) -> BreakerPolicies:
         """With what people have changed, of breakers and of retries, as it is this moment."""
@@ -213,14 +157,6 @@ class Runtime:
     def tuner(self, session: Session) -> BreakerAutoTuner:
         return BreakerAutoTuner(session, self.breaker_policies_in_force(session))
 
-    def _announce_transition(self, made: Transition) -> None:
-        if (notice := _notice(made)) is None:
-            return
-        with self.db.begin() as session:
-            # Of a host and its resolver that move together, the resolver's is news enough.
-            if made.scope == RESOLVER or not moves.same_moment(session, made):
-                announce(session, [notice])
-
     def restart_waits(self) -> None:
         """After the clock was set back: let waits take as long as they were meant to."""
         with self.db.begin() as session:
@@ -236,16 +172,11 @@ class Runtime:
         return Gate(self.breakers, self.registry).open_for(names)
 
     def runner(self) -> SagaRunner:
-        return SagaRunner(
-            self.registry,
-            Outbox(self.db.sessions, keyring=self.keyring),
-            DatabaseAuditSink(),
+        return self.make_runner(
             crash_limit=self.settings.crash_limit,
             batch_size=self.settings.batch_size,
             backoff=self.backoff,
             policy=self.policy,
-            breakers=self.breakers,
-            on_operations_complete=complete_operations,
         )
 
     @cached_property

@@ -30,6 +30,7 @@ from pydantic_settings import (
 from effaced.core import retry_defaults as defaults
 from effaced.core.crypto import Keyring
 from effaced.core.db import parse_url
+from effaced.core.db.transactions import BATCH_ROWS
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.model import DeadLetterDomain
 
@@ -73,7 +74,7 @@ class Settings(BaseSettings):
 
     lease_seconds: Annotated[int, Field(ge=10, le=3_600)] = defaults.LEASE_SECONDS
     sweep_seconds: Annotated[float, Field(ge=0.2, le=600)] = 10
-    batch_rows: Annotated[int, Field(ge=100, le=1_000_000)] = 20_000
+    batch_rows: Annotated[int, Field(ge=100, le=1_000_000)] = BATCH_ROWS
     batch_size: Annotated[int, Field(ge=1, le=1_000)] = defaults.BATCH_SIZE
     max_attempts: Annotated[int, Field(ge=1, le=50)] = defaults.MAX_ATTEMPTS
     crash_limit: Annotated[int, Field(ge=1, le=20)] = defaults.CRASH_LIMIT

@@ -18,6 +18,7 @@ from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database, dbtime
 from effaced.core.db.pipeline import Pipeline
+from effaced.core.db.transactions import BATCH_ROWS
 from effaced.core.errors import ConfigurationError, Unavailable
 from effaced.core.log import get_logger
 from effaced.datamap.plan.erasure import ErasurePlan
@@ -59,7 +60,7 @@ class Executor:
         plan: ErasurePlan,
         registry: ResolverRegistry,
         *,
-        batch_rows: int = 20_000,
+        batch_rows: int = BATCH_ROWS,
         retention: RetentionPlan | None = None,
     ) -> None:
         """`retention` says when retained data comes due; without it, days are those of UTC."""

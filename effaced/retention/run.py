@@ -17,6 +17,7 @@ from effaced.audit.notes import NoteRef, write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database, dbtime
+from effaced.core.db.transactions import BATCH_ROWS
 from effaced.core.errors import EffacedError, Refused
 from effaced.core.log import get_logger
 from effaced.datamap.plan.retention import RetentionPlan, current_retention
@@ -32,7 +33,6 @@ from effaced.retention.end import (
 )
 
 _log = get_logger(__name__)
-BATCH_ROWS = 20_000
 _AT_ONCE = 200
 # Dates may be filled in, rows may go by the company's own hand: so often everything is looked at again.
 _UNDATED_EVERY = timedelta(days=1)

@@ -195,9 +195,9 @@ class House:
 
     def forget_map(self) -> None:
         """Have the runtime read the data map's file again, as a restarted process would."""
-        for name in ("datamap", "executor", "ender"):
+        for name in ("datamap", "ender"):
             self.runtime.__dict__.pop(name, None)
-        self.runtime._plan = self.runtime._retention = None
+        self.runtime._plan = self.runtime._retention = self.runtime._executor = None
 
     def pause(
         self, resolver: str, *, reason: str = "The vendor moves house.", hours: float | None = None

@@ -11,6 +11,9 @@ from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
 
 from effaced.core.errors import ConfigurationError
 
+# How many rows one transaction changes at most, unless the settings say otherwise.
+BATCH_ROWS = 20_000
+
 _own: WeakSet[sessionmaker[Session]] = WeakSet()
 _AUTOCOMMIT = (
     "The database connection is in AUTOCOMMIT mode, so that nothing could be rolled back and nobody could be"
