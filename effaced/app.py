@@ -40,9 +40,9 @@ def create_app(runtime: Runtime) -> Flask:
     )
     app.extensions["effaced"] = runtime
     _configure(app, runtime)
-    app.before_request(_name_request)
+    app.before_request(_start_http_request)
     app.before_request(_require_schema)
-    app.after_request(_protect)
+    app.after_request(_set_response_headers)
     app.after_request(_report)
     app.add_url_rule("/", "root", _root)
     api.register(app)
@@ -83,7 +83,8 @@ def _root() -> BaseResponse:
     return redirect(url_for("console.overview.index"))
 
 
-def _name_request() -> None:
+def _start_http_request() -> None:
+    """Assign the HTTP request its id, start its timer, and bind the id to the log context."""
     given = request.headers.get(REQUEST_ID, "")
     g.request_id = given if _USABLE_ID.fullmatch(given) else uuid4().hex
     g.started = clock.monotonic()
@@ -92,7 +93,7 @@ def _name_request() -> None:
 
 
 def _require_schema() -> None:
-    """Answer 503, with the reason, once the database has been migrated beyond what this process knows."""
+    """Answer 503, with the reason, if the database's schema is newer than this process supports."""
     if request.endpoint in (None, "static") or request.path in _HEALTH:
         return
     runtime: Runtime = current_app.extensions["effaced"]
@@ -100,7 +101,7 @@ def _require_schema() -> None:
         runtime.require_schema()
 
 
-def _protect(response: Response) -> Response:
+def _set_response_headers(response: Response) -> Response:
     runtime: Runtime = current_app.extensions["effaced"]
     headers = response.headers
     headers["Content-Security-Policy"] = CSP

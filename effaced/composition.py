@@ -89,7 +89,7 @@ class CompositionRoot(ABC):
             return self.plan_on(session)
 
     def plan_on(self, session: Session) -> ErasurePlan:
-        """The plan for the schema that this transaction meets, made on its connection."""
+        """The plan for the schema that this transaction sees, made on its connection."""
         if self._plan is None:
             self._plan = plan_erasure(session.connection(), self.datamap, self.keyring)
         else:

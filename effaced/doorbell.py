@@ -26,7 +26,7 @@ def install(ring: Ring | None) -> None:
 
 
 def ring(resolvers: Iterable[str]) -> None:
-    """Ring now, for these resolvers. Never raises."""
+    """Notify the workers of these resolvers now. Never raises."""
     names = frozenset(resolvers)
     if _ring is None or not names:
         return

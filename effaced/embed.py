@@ -51,12 +51,12 @@ class Taken:
 
 @checked
 class Effaced:
-    """One database, one data map, one list of systems. Made once, at start; any thread may use it.
+    """One database, one data map, one list of systems. Create it once, at start; it is thread-safe.
 
-    `sessions` makes sessions on the database that holds the application's tables; effaced's own live
+    `sessions` makes sessions on the database that holds the application's tables; effaced keeps its own
     beside them. `keys` is what `effaced keys new` prints. `resolvers` is a registry, or a resolvers.yaml.
-    `breakers` is a breakers.yaml, without which the built-in policy applies; `breaker_listeners` hear of
-    calls and transitions.
+    `breakers` is a breakers.yaml, without which the built-in policy applies; `breaker_listeners` are notified
+    of calls and transitions.
     """
 
     def __init__(

@@ -148,7 +148,7 @@ def evidence_of(outcome: StepOutcome | None, verification: Verification | None) 
 
 
 class AttemptOutcome(StrEnum):
-    """What one try at an external call came to."""
+    """The outcome of one attempt at an external call."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -222,7 +222,7 @@ class DeadLetterDomain(StrEnum):
 
 
 class RedriveStatus(StrEnum):
-    """Where another try for a whole set of dead letters stands."""
+    """The state of a redrive: retrying a whole set of dead letters."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -290,7 +290,7 @@ class SubjectKey:
 
 
 def new_id() -> UUID:
-    """A UUID version 7: unique, and sorted by time, so that index pages fill from one end."""
+    """A UUID version 7: unique, and sorted by time, so that new rows are appended to the end of an index."""
     millis = int(clock.now().timestamp() * 1000)
     value = (millis & (2**48 - 1)) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
     return UUID(int=value | 0b10 << 62 | secrets.randbits(62))

@@ -158,7 +158,7 @@ class Runtime(CompositionRoot):
         return BreakerAutoTuner(session, self.breaker_policies_in_force(session))
 
     def restart_waits(self) -> None:
-        """After the clock was set back: let waits take as long as they were meant to."""
+        """After the clock was set back: restart waits, so that none lasts longer than intended."""
         with self.db.begin() as session:
             restart_waits(session)
             restart_delivery_waits(session)
@@ -253,7 +253,10 @@ class Runtime(CompositionRoot):
         return sla_from_hours(self.settings.dead_letter_hours)
 
     def advance_redrives(self) -> int:
-        """Advance every redrive as far as its pace allows until the next sweep; how many there are."""
+        """Advance every redrive as far as its pace allows until the next sweep.
+
+        Returns how many there are.
+        """
         ahead = max(AHEAD, timedelta(seconds=2 * self.settings.sweep_seconds))
         return advance_all(self.db, ahead=ahead)
 

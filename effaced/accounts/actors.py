@@ -16,9 +16,9 @@ _PLAIN = {"system": "effaced", "cli": "Command line"}
 def names_of(session: Session, actors: Iterable[str]) -> dict[str, str]:
     """A name for each actor; one that is gone keeps the end of its id."""
     wanted = set(actors)
-    people = {_id(actor) for actor in wanted if actor.startswith("officer:")}
-    systems = {_id(actor) for actor in wanted if actor.startswith("api_key:")}
-    names = {actor: _PLAIN.get(actor, _unknown(actor)) for actor in wanted}
+    people = {_actor_id(actor) for actor in wanted if actor.startswith("officer:")}
+    systems = {_actor_id(actor) for actor in wanted if actor.startswith("api_key:")}
+    names = {actor: _PLAIN.get(actor, _fallback_name(actor)) for actor in wanted}
     for officer_id, name in session.execute(select(Officer.id, Officer.name).where(Officer.id.in_(people))):
         names[f"officer:{officer_id}"] = name
     for key_id, name in session.execute(select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(systems))):
@@ -37,13 +37,14 @@ def all_actors(session: Session) -> list[tuple[str, str]]:
     ]
 
 
-def _id(actor: str) -> UUID | None:
+def _actor_id(actor: str) -> UUID | None:
     try:
         return UUID(actor.partition(":")[2])
     except ValueError:
         return None
 
 
-def _unknown(actor: str) -> str:
+def _fallback_name(actor: str) -> str:
+    """The label of an actor that no longer exists: its kind and the end of its id."""
     kind, _, rest = actor.partition(":")
     return f"{kind.replace('_', ' ')} …{rest[-6:]}" if rest else actor

@@ -97,7 +97,7 @@ def set_password(session: Session, officer: Officer, password: str, *, actor: st
 
 
 def deactivate_officer(session: Session, officer: Officer, *, actor: str) -> None:
-    """Deactivate the account with immediate effect. What they did stays under their name in the trail."""
+    """Deactivate the account with immediate effect. Their past actions stay under their name in the trail."""
     if not officer.active:
         raise Conflict("This officer is deactivated already.")
     officer.active = False

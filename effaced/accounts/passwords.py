@@ -32,7 +32,7 @@ def password_problems(password: str) -> list[Problem]:
 def hash_password(password: str) -> str:
     """A hash to keep."""
     with _slots:
-        return _hasher.hash(_prepared(password))
+        return _hasher.hash(_normalised(password))
 
 
 def verify_password(password_hash: str | None, password: str) -> bool:
@@ -43,7 +43,7 @@ def verify_password(password_hash: str | None, password: str) -> bool:
         # Made when the first password of any account is checked, so that it does not tell them apart.
         stand_in = _dummy_hash()
         try:
-            _hasher.verify(password_hash or stand_in, _prepared(password))
+            _hasher.verify(password_hash or stand_in, _normalised(password))
         except (VerificationError, InvalidHashError):
             return False
     return password_hash is not None
@@ -59,6 +59,6 @@ def _dummy_hash() -> str:
     return _hasher.hash("no officer has this password")
 
 
-def _prepared(password: str) -> bytes:
+def _normalised(password: str) -> bytes:
     # Keyboards differ in how they write the same letter (é as one sign or as two).
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")

@@ -16,7 +16,7 @@ from effaced.accounts.officers import find_officer
 from effaced.accounts.passwords import AT_ONCE, hash_password, needs_rehash, verify_password
 from effaced.accounts.refusals import record_refusal
 from effaced.accounts.tables import Officer
-from effaced.accounts.throttle import limits_for, refund_try, reserve_try, time_to_wait
+from effaced.accounts.throttle import limits_for, refund_attempt, reserve_try, time_to_wait
 from effaced.audit.append import append_one
 from effaced.audit.events import SignedIn
 from effaced.core import clock
@@ -76,7 +76,7 @@ def sign_in(database: Database, keyring: Keyring, attempt: Attempt) -> SignInRes
     """Check the credentials. Wrong ones don't raise; they are counted.
 
     Checking a password is slow on purpose, so it happens between two short transactions. The first one
-    counts the try, so that many tries at the same moment don't exceed a limit.
+    counts the attempt, so that many simultaneous ones can't exceed a limit.
     """
     with database.read() as session:
         officer = find_officer(session, attempt.email)
@@ -91,14 +91,14 @@ def sign_in(database: Database, keyring: Keyring, attempt: Attempt) -> SignInRes
             wait = reserve_try(session, limits)
         if wait is not None:
             return _throttled(wait)
-        check = _check(officer, attempt.password)
+        check = _check_password(officer, attempt.password)
     with database.begin() as session:
         officer = find_officer(session, attempt.email, lock=True)
         why = _refusal_reason(officer, check)
         if officer is None or why is not None:
             record_refusal(session, officer.id if officer else None, why or "unknown_officer")
             return SignInResult(None, REFUSED)
-        refund_try(session, limits)
+        refund_attempt(session, limits)
         _record_sign_in(session, officer, check)
         return SignInResult(officer, "")
 
@@ -113,7 +113,7 @@ def _password_check_slot() -> Iterator[None]:
         _room.release()
 
 
-def _check(officer: Officer | None, password: str) -> _Check:
+def _check_password(officer: Officer | None, password: str) -> _Check:
     against = officer.password_hash if officer else None
     right = verify_password(against, password)
     weak = right and against is not None and needs_rehash(against)
@@ -121,7 +121,7 @@ def _check(officer: Officer | None, password: str) -> _Check:
 
 
 def _refusal_reason(officer: Officer | None, check: _Check) -> str | None:
-    """Why the sign-in is refused, as a word for the trail; None if it is not."""
+    """Why the sign-in is refused, as a code for the trail; None if it is not."""
     if officer is None:
         return "unknown_officer"
     if not officer.active:

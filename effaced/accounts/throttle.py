@@ -91,13 +91,13 @@ def reserve_try(session: Session, limits: Sequence[Limit]) -> timedelta | None:
     return None
 
 
-def refund_try(session: Session, limits: Sequence[Limit]) -> None:
+def refund_attempt(session: Session, limits: Sequence[Limit]) -> None:
     """The password was right: do not count this attempt, and reset the caller's counter."""
     for limit in limits:
         left = 0 if limit.scope == _CALLER else SignInCounter.count - 1
         session.execute(
             update(SignInCounter)
-            .where(_is(limit), SignInCounter.count > 0)
+            .where(_matches(limit), SignInCounter.count > 0)
             .values(count=left)
             .execution_options(synchronize_session=False)
         )
@@ -125,8 +125,8 @@ def _key(keyring: Keyring, counted: str) -> str:
 
 
 def _any_of(limits: Sequence[Limit]) -> ColumnElement[bool]:
-    return or_(*(_is(limit) for limit in limits))
+    return or_(*(_matches(limit) for limit in limits))
 
 
-def _is(limit: Limit) -> ColumnElement[bool]:
+def _matches(limit: Limit) -> ColumnElement[bool]:
     return (SignInCounter.scope == limit.scope) & (SignInCounter.key == limit.key)

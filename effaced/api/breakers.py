@@ -60,7 +60,7 @@ class ApplyBody(ReasonBody):
     window_s: float = WINDOW_S
 
 
-def _reader() -> ApiKey:
+def _require_read_key() -> ApiKey:
     return require_key(current_runtime().db, Scope.OPERATE_READ)
 
 
@@ -74,41 +74,41 @@ def _operator() -> str:
 @blueprint.get("")
 def index() -> Response:
     """All breakers: of every resolver, every host, and what else is stored."""
-    _reader()
+    _require_read_key()
     only(request.args)
     return jsonify({"breakers": _shown(None)})
 
 
 @blueprint.get("/<name>")
 def show(name: str) -> Response:
-    _reader()
-    return _one(_named(name))
+    _require_read_key()
+    return _breaker_response(_named(name))
 
 
 @blueprint.get("/transitions")
 def all_transitions() -> Response:
     """The transitions of all breakers, newest first."""
-    _reader()
+    _require_read_key()
     return _transitions(None)
 
 
 @blueprint.get("/<name>/transitions")
 def transitions_of(name: str) -> Response:
-    _reader()
+    _require_read_key()
     return _transitions(_named(name))
 
 
 @blueprint.get("/<name>/policy")
 def policy(name: str) -> Response:
     """The policy in force for each role, the rate in force, and what of both was changed at run time."""
-    _reader()
+    _require_read_key()
     return _policy(_named_or_defaults(name))
 
 
 @blueprint.get("/summary")
 def show_summary() -> Response:
     """Opens per hour, time saved, success after open and reasons, by breaker."""
-    _reader()
+    _require_read_key()
     runtime, window_s = current_runtime(), _window(DAY_S)
     with runtime.db.read() as session:
         found = summary(session, runtime.called, window_s)
@@ -118,7 +118,7 @@ def show_summary() -> Response:
 @blueprint.get("/outages")
 def outages() -> Response:
     """What a shared store did not take while it was away, and how the differences were resolved."""
-    _reader()
+    _require_read_key()
     window_s = _window(DAY_S, longest=round(KEPT.total_seconds()))
     with current_runtime().db.read() as session:
         return jsonify({"window_s": window_s, **read_outages(session, window_s)})
@@ -127,7 +127,7 @@ def outages() -> Response:
 @blueprint.get("/advice")
 def advice() -> Response:
     """Suggested changes, with reasons. Changes nothing."""
-    _reader()
+    _require_read_key()
     runtime, window_s = current_runtime(), _window(WINDOW_S)
     with runtime.db.read() as session:
         plans = runtime.tuner(session).suggest(runtime.advisor(session, window_s))
@@ -143,7 +143,7 @@ def force_open(name: str) -> Response:
     actor, breaker, body = _operator(), _named(name), read_body(request, PinBody)
     with current_runtime().db.begin() as session:
         _control(session, actor).force_open(breaker, reason=body.reason, seconds=body.seconds)
-    return _one(breaker)
+    return _breaker_response(breaker)
 
 
 @blueprint.post("/<name>/close")
@@ -152,7 +152,7 @@ def force_close(name: str) -> Response:
     actor, breaker, body = _operator(), _named(name), read_body(request, PinBody)
     with current_runtime().db.begin() as session:
         _control(session, actor).force_close(breaker, reason=body.reason, seconds=body.seconds)
-    return _one(breaker)
+    return _breaker_response(breaker)
 
 
 @blueprint.post("/<name>/unpin")
@@ -161,7 +161,7 @@ def unpin(name: str) -> Response:
     actor, breaker, body = _operator(), _named(name), read_body(request, ReasonBody)
     with current_runtime().db.begin() as session:
         _control(session, actor).unpin(breaker, reason=body.reason)
-    return _one(breaker)
+    return _breaker_response(breaker)
 
 
 @blueprint.post("/<name>/reset")
@@ -170,7 +170,7 @@ def reset(name: str) -> Response:
     actor, breaker, body = _operator(), _named(name), read_body(request, ResetBody)
     with current_runtime().db.begin() as session:
         _control(session, actor).reset(breaker, reason=body.reason, include_host=body.include_host)
-    return _one(breaker)
+    return _breaker_response(breaker)
 
 
 @blueprint.post("/<name>/delete")
@@ -249,7 +249,7 @@ def _policy(name: str) -> Response:
         return jsonify(current_runtime().policy_in_force(session, name).as_dict())
 
 
-def _one(name: str) -> Response:
+def _breaker_response(name: str) -> Response:
     return jsonify(_shown([name])[0])
 
 

@@ -138,7 +138,10 @@ def note(name: str) -> tuple[Response, int]:
 
 @blueprint.post("/archive")
 def archive() -> Response:
-    """Put letters away that were settled long enough ago, at most 1,000; how many, and how many are left."""
+    """Put letters away that were settled long enough ago, at most 1,000.
+
+    Returns how many, and how many are left.
+    """
     runtime = current_runtime()
     key = require_key(runtime.db, Scope.OPERATE_WRITE)
     older_than = read_body(request, ArchiveBody).age

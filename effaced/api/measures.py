@@ -153,15 +153,15 @@ def not_verified(session: Session, _runtime: Runtime) -> Iterator[Metric]:
 def attempts(session: Session, runtime: Runtime) -> Iterator[Metric]:
     found = read_totals(session)
     tries = CounterMetricFamily(
-        "effaced_attempts", "Tries at external calls.", labels=["resolver", "outcome"]
+        "effaced_attempts", "Attempts at external calls.", labels=["resolver", "outcome"]
     )
-    again = CounterMetricFamily("effaced_retries", "Tries after the first one.", labels=["resolver"])
+    again = CounterMetricFamily("effaced_retries", "Attempts after the first one.", labels=["resolver"])
     latency = HistogramMetricFamily(
         "effaced_call_latency_seconds", "How long external calls took.", labels=["resolver"]
     )
     wait = HistogramMetricFamily(
         "effaced_drain_latency_seconds",
-        "From when an external call could be made (its commit, most often) to its first try.",
+        "From when an external call could be made (its commit, most often) to its first attempt.",
         labels=["resolver"],
     )
     for name in sorted(_names(runtime) | found.keys()):

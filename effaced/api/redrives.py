@@ -1,4 +1,4 @@
-"""Redrives over HTTP: another try for a whole set, to be polled and cancelled."""
+"""Redrives over HTTP: retrying a whole set, to be polled and cancelled."""
 
 from __future__ import annotations
 

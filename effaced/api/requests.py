@@ -62,7 +62,7 @@ def show(name: str) -> Response:
 
 @blueprint.get("/<name>/attempts")
 def attempts(name: str) -> Response:
-    """Every try at the request's external calls, oldest first."""
+    """Every attempt at the request's external calls, oldest first."""
     runtime = current_runtime()
     key = require_key(runtime.db, Scope.REQUESTS_READ)
     only(request.args, "after", "limit")

@@ -1,4 +1,4 @@
-"""Retries over HTTP: the policy in force and how to change it, and what tries have come to."""
+"""Retries over HTTP: the policy in force and how to change it, and what attempts have come to."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def change_of_request(name: str) -> Response:
 
 
 @of_requests.delete("/<name>/retry")
-def clear_of_request(name: str) -> Response:
+def clear_for_request(name: str) -> Response:
     key = _sender()
     return _clear(key, _of_request(key, name))
 
@@ -156,7 +156,7 @@ def show_by_resolver() -> Response:
 def _show(target: Target) -> Response:
     runtime = current_runtime()
     with runtime.db.read() as session:
-        return jsonify(_told(session, runtime, target, get_override(session, target)))
+        return jsonify(_policy_json(session, runtime, target, get_override(session, target)))
 
 
 def _change(key: ApiKey, target: Target) -> Response:
@@ -171,14 +171,14 @@ def _change(key: ApiKey, target: Target) -> Response:
             actor=_actor(key),
             note=_note(session, runtime, key, target, body.reason),
         )
-        return jsonify(_told(session, runtime, target, changed))
+        return jsonify(_policy_json(session, runtime, target, changed))
 
 
 def _clear(key: ApiKey, target: Target) -> Response:
     runtime = current_runtime()
     with runtime.db.begin() as session:
         changed = _putting(key)(session, target, {}, check=check_changes, actor=_actor(key))
-        return jsonify(_told(session, runtime, target, changed))
+        return jsonify(_policy_json(session, runtime, target, changed))
 
 
 def _putting(key: ApiKey) -> Callable[..., Override]:
@@ -189,10 +189,12 @@ def _undo(key: ApiKey, target: Target) -> Response:
     runtime = current_runtime()
     with runtime.db.begin() as session:
         changed = undo_override(session, target, actor=_actor(key))
-        return jsonify(_told(session, runtime, target, changed))
+        return jsonify(_policy_json(session, runtime, target, changed))
 
 
-def _told(session: Session, runtime: Runtime, target: Target, override: Override | None) -> dict[str, Any]:
+def _policy_json(
+    session: Session, runtime: Runtime, target: Target, override: Override | None
+) -> dict[str, Any]:
     resolver = target.key if target.scope is PolicyScope.RESOLVER else None
     book = RuleBook(runtime.policy, runtime.registry)
     policy = book.policy(session, resolver=resolver, request_id=target.request_id)

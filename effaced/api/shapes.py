@@ -63,7 +63,7 @@ def full(session: Session, request: Request) -> dict[str, Any]:
 
 
 def attempt(line: AttemptLine) -> dict[str, Any]:
-    """One try at an external call."""
+    """One attempt at an external call."""
     return {
         "entry_id": str(line.entry_id),
         "resolver": line.resolver,

@@ -40,7 +40,7 @@ def export(
 ) -> Spool:
     """The events as a file to read once, oldest first: those that were committed when it was asked for.
 
-    They are read in one snapshot, which locks nobody out, and written to disk before the first byte is
+    They are read in one snapshot, which blocks nobody, and written to disk before the first byte is
     handed over, so that a slow reader keeps no transaction open. In between the export is recorded, in a
     transaction of its own: an export that could not be made is not in the trail, and nothing leaves
     effaced that is not in the trail.
@@ -97,7 +97,7 @@ def _batch(session: Session, which: AuditFilter, after: int) -> list[dict[str, A
     rows = session.execute(query.order_by(AuditEvent.id).limit(_BATCH))
     return [
         {
-            **{name: _plain(value) for name, value in row._mapping.items()},
+            **{name: _to_json(value) for name, value in row._mapping.items()},
             "payload": {
                 name: None if isinstance(value, str) and value in which.unnamed else value
                 for name, value in row.payload.items()
@@ -107,7 +107,7 @@ def _batch(session: Session, which: AuditFilter, after: int) -> list[dict[str, A
     ]
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, UUID) else value

@@ -43,7 +43,10 @@ def write_note(
     dead_letter_id: UUID | None = None,
     field: str = "reason",
 ) -> NoteRef:
-    """Keep what was typed. Refuses what nobody could read, and more than 2,000 characters."""
+    """Store a note, sealed.
+
+    Refuses text without visible characters, invalid Unicode, and more than 2,000 characters.
+    """
     text = text.strip()
     if said := _problem(text):
         raise Refused(f"The {field} {said}.", problems=[Problem(field, said)])

@@ -86,7 +86,7 @@ def last_events_of(session: Session, request_id: UUID, *, limit: int) -> list[Au
 
 
 def last_events(session: Session, which: AuditFilter, *, limit: int) -> list[AuditLine]:
-    """The last events, in the order in which they happened."""
+    """The latest events, oldest first."""
     rows = session.execute(select_events(which).order_by(AuditEvent.id.desc()).limit(limit))
     return list(reversed(_lines(rows)))
 

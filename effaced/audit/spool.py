@@ -34,7 +34,7 @@ class Spool:
             self._file = tempfile.TemporaryFile(dir=folder, prefix="effaced-export-")  # noqa: SIM115
         except OSError as error:
             self._free_slot()
-            raise _trouble(error) from None
+            raise _unavailable(error) from None
         self.size = 0
 
     def write(self, pieces: Iterable[str]) -> None:
@@ -45,7 +45,7 @@ class Spool:
             self._file.seek(0)
         except OSError as error:
             self.close()
-            raise _trouble(error) from None
+            raise _unavailable(error) from None
         except BaseException:
             self.close()
             raise
@@ -76,7 +76,7 @@ class Spool:
             _slots.release()
 
 
-def _trouble(error: OSError) -> Unavailable:
+def _unavailable(error: OSError) -> Unavailable:
     _log.error("export_not_written", error=type(error).__name__, errno=error.errno)
     if error.errno in _FULL:
         return Unavailable(

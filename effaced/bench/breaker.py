@@ -40,9 +40,12 @@ def bench_breaker(*, calls: int, rounds: int, url: str | None, progress: Progres
         progress("starting a Valkey")
         connection = stack.enter_context(Redis.from_url(stack.enter_context(valkey_server())))
         sides = {
-            "pybreaker": (_theirs(pybreaker), calls),
+            "pybreaker": (_pybreaker_turn(pybreaker), calls),
             **{
-                name: (_ours(store), calls if name in ("memory", "layered") else max(1, calls // _WIRE))
+                name: (
+                    _effaced_turn(store),
+                    calls if name in ("memory", "layered") else max(1, calls // _WIRE),
+                )
                 for name, store in _stores(connection, ground.database).items()
             },
         }
@@ -71,7 +74,7 @@ def _nothing() -> None:
     """The call itself."""
 
 
-def _theirs(pybreaker: Any) -> Turn:
+def _pybreaker_turn(pybreaker: Any) -> Turn:
     breaker = pybreaker.CircuitBreaker(fail_max=5, reset_timeout=60)
 
     def turn(calls: int) -> None:
@@ -82,8 +85,8 @@ def _theirs(pybreaker: Any) -> Turn:
     return turn
 
 
-def _ours(store: BreakerStore) -> Turn:
-    """As a caller uses it, one call at a time; a drain asks and tells once for a whole batch."""
+def _effaced_turn(store: BreakerStore) -> Turn:
+    """Calls guarded by effaced's breaker one at a time; a drain asks and reports once per batch."""
     registry = BreakerRegistry(store)
 
     def turn(calls: int) -> None:

@@ -94,6 +94,7 @@ def _effaced(ground: Ground, plan: ErasurePlan, batch_rows: int) -> tuple[float,
 
 
 def _floor(ground: Ground) -> tuple[float, float]:
+    """Delete everything in one transaction: its seconds, and the longest wait of a concurrent writer."""
     with _neighbour(ground) as waits, ground.raw() as connection:
         started = clock.monotonic()
         connection.execute("DELETE FROM bench_events WHERE person = 2")

@@ -84,7 +84,7 @@ def connect_raw(url: URL) -> Raw:
 
 
 def drain_raw(connection: Raw, *, resolver: str, batch: int) -> int:
-    """Work through everything pending; how many."""
+    """Work through everything pending. Returns how many."""
     total = 0
     while claimed := claim_raw(connection, resolver=resolver, batch=batch):
         connection.execute(_SETTLE, {"now": datetime.now(UTC), "entries": claimed})
@@ -103,7 +103,7 @@ def claim_raw(connection: Raw, *, resolver: str, batch: int) -> list[UUID]:
 
 
 def count_raw(connection: Raw) -> dict[str, int]:
-    """How many entries stand where."""
+    """The number of entries by status."""
     rows = connection.execute("SELECT status, count(*) FROM effaced_outbox GROUP BY status").fetchall()
     connection.commit()
     return dict(rows)

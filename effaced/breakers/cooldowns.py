@@ -38,5 +38,5 @@ class CooldownStore:
         operations.end_cooldown(self._store, canonical_name(host))
 
     def prune_expired(self) -> int:
-        """Remove the cooldowns that have ended; how many."""
+        """Remove the cooldowns that have ended. Returns how many."""
         return operations.prune_cooldowns(self._store)

@@ -125,7 +125,7 @@ def end_cooldown(store: BreakerStore, name: str, *, only_expired: bool = False) 
 
 
 def prune_cooldowns(store: BreakerStore) -> int:
-    """Remove the cooldowns that have ended; how many."""
+    """Remove the cooldowns that have ended. Returns how many."""
     now = store.now()
     rows = [row for row in store.load_all() if row.cooldown_until is not None and not row.is_cooling(now)]
     return sum(end_cooldown(store, row.service_name, only_expired=True) for row in rows)
@@ -201,7 +201,7 @@ def reset(
 def delete(
     store: BreakerStore, name: str, *, actor: str, note: NoteRef | None = None
 ) -> tuple[CircuitBreakerStateData, Transition] | None:
-    """Delete it; None if it does not exist. Its transitions stay, so that no process brings it back."""
+    """Delete it; None if it does not exist. Its transitions stay, so that no process restores it."""
     if name not in store.load([name]):
         return None
 

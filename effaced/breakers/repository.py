@@ -37,9 +37,10 @@ def _ignore(_made: Sequence[Transition]) -> None:
 
 
 class CircuitBreakerStateRepository:
-    """Breakers of any store. `policy` is the policy in force; `on_transitions` hears of every transition.
+    """Breakers of any store. `policy` is the policy in force; `on_transitions` is called with every
+    transition.
 
-    A service name is `resolver:crm` or `host:api.example`; the engine asks no others.
+    A service name is `resolver:crm` or `host:api.example`; the engine uses no others.
     """
 
     def __init__(

@@ -163,10 +163,10 @@ def calls_within(resolvers: Collection[str], since: datetime, until: datetime) -
 
 def opened(moves: Sequence[Transition], since: datetime) -> list[Transition]:
     """The transitions after which calls are held: into open, in whatever way, and Retry-After holds."""
-    return [each for each in moves if each.at >= since and (_is_hold(each) or _into_open(each))]
+    return [each for each in moves if each.at >= since and (_is_hold(each) or _opens(each))]
 
 
-def _into_open(move: Transition) -> bool:
+def _opens(move: Transition) -> bool:
     return move.new is BreakerState.OPEN and move.old is not BreakerState.OPEN
 
 

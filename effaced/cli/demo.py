@@ -16,7 +16,7 @@ from effaced.cli.numbers import Number
 from effaced.core import clock
 from effaced.core.config import load_settings
 from effaced.core.errors import Unavailable
-from effaced.demo.outage import Outage, Sight
+from effaced.demo.outage import DrillStatus, Outage
 from effaced.demo.running import Running, find_running
 from effaced.runtime import Runtime
 
@@ -60,23 +60,23 @@ _MOVES = {
 def outage(vendor: str, minutes: float, most: int, data: Path) -> None:
     """Take a fake VENDOR down for a while, and watch its breaker. Ctrl-C ends the outage.
 
-    People keep asking to be forgotten meanwhile: their calls wait and lose no attempt. In the end it
-    counts in the database what became of them.
+    People keep asking to be forgotten meanwhile: their calls wait and lose no attempt. At the end it reports,
+    from the database, what became of them.
     """
     running = find_running(data)
     os.environ.update(running.environ)
     runtime = Runtime(load_settings())
     try:
         drill = Outage(runtime, running.vendors, vendor)
-        sight = _run(drill, running, minutes * 60, most)
+        status = _run(drill, running, minutes * 60, most)
     finally:
         runtime.db.dispose()
-    _tell_end(sight)
-    if sight.lost or sight.waiting:
+    _tell_end(status)
+    if status.lost or status.waiting:
         raise SystemExit(1)
 
 
-def _run(drill: Outage, running: Running, seconds: float, most: int) -> Sight:
+def _run(drill: Outage, running: Running, seconds: float, most: int) -> DrillStatus:
     show = _Show(drill)
     drill.begin(seconds)
     if not drill.ask(min(most, _AT_ONCE)):
@@ -105,14 +105,14 @@ def _while_down(drill: Outage, show: _Show, end: float, most: int) -> None:
         time.sleep(min(_LOOK_EVERY, left))
 
 
-def _until_recovered(show: _Show) -> Sight:
+def _until_recovered(show: _Show) -> DrillStatus:
     """Until nothing waits any more and the breaker is closed, or patience ends."""
     deadline = clock.monotonic() + _PATIENCE
     while True:
-        sight = show.update("works again")
-        over = not sight.waiting and sight.state is BreakerState.CLOSED
+        status = show.update("works again")
+        over = not status.waiting and status.state is BreakerState.CLOSED
         if over or clock.monotonic() > deadline:
-            return sight
+            return status
         time.sleep(_LOOK_EVERY)
 
 
@@ -136,42 +136,44 @@ class _Show:
     def say(self, what: str, style: str = "") -> None:
         self._console.print(f"{clock.now():%H:%M:%S}  {what}", style=style, soft_wrap=True)
 
-    def update(self, vendor: str) -> Sight:
+    def update(self, vendor: str) -> DrillStatus:
         for move in self._drill.moves(self._moves):
             self._moves += 1
             self.say(_about(move), _STYLES[move.new])
-        sight = self._drill.look()
+        status = self._drill.look()
         if self._console.is_terminal:
-            self._live.update(_table(self._drill.vendor, vendor, sight), refresh=True)
-        return sight
+            self._live.update(_table(self._drill.vendor, vendor, status), refresh=True)
+        return status
 
 
 def _about(move: Transition) -> str:
     return _MOVES[move.new].format(reason=move.reason.replace("_", " "))
 
 
-def _table(name: str, vendor: str, sight: Sight) -> Table:
-    left = "" if sight.until is None else f", probe in {_seconds(sight):.0f} s"
+def _table(name: str, vendor: str, status: DrillStatus) -> Table:
+    left = "" if status.until is None else f", probe in {_seconds(status):.0f} s"
     table = Table(show_header=False, box=None)
     table.add_row(name, vendor)
-    table.add_row("breaker", f"[{_STYLES[sight.state]}]{sight.state.replace('_', ' ')}[/]{left}")
-    table.add_row("waiting", f"{sight.waiting} of {sight.requests} calls, {sight.through} through")
-    table.add_row("attempts used", f"at most {sight.attempts} of {sight.most_attempts}")
-    table.add_row("probes", str(sight.probes))
-    table.add_row("other systems", f"{sight.elsewhere} calls done meanwhile")
-    table.add_row("lost", str(sight.lost))
+    table.add_row("breaker", f"[{_STYLES[status.state]}]{status.state.replace('_', ' ')}[/]{left}")
+    table.add_row("waiting", f"{status.waiting} of {status.requests} calls, {status.through} through")
+    table.add_row("attempts used", f"at most {status.attempts} of {status.most_attempts}")
+    table.add_row("probes", str(status.probes))
+    table.add_row("other systems", f"{status.elsewhere} calls done meanwhile")
+    table.add_row("lost", str(status.lost))
     return table
 
 
-def _seconds(sight: Sight) -> float:
-    return 0.0 if sight.until is None else max(0.0, (sight.until - clock.now()).total_seconds())
+def _seconds(status: DrillStatus) -> float:
+    return 0.0 if status.until is None else max(0.0, (status.until - clock.now()).total_seconds())
 
 
-def _tell_end(sight: Sight) -> None:
+def _tell_end(status: DrillStatus) -> None:
     """The figures, as the database has them."""
     click.echo(
-        f"{sight.requests} requests: {sight.through} calls through, {sight.waiting} waiting,"
-        f" {sight.abandoned} abandoned, {sight.letters} dead letters."
+        f"{status.requests} requests: {status.through} calls through, {status.waiting} waiting,"
+        f" {status.abandoned} abandoned, {status.letters} dead letters."
     )
-    click.echo(f"Attempts used: at most {sight.attempts} of {sight.most_attempts}. Probes: {sight.probes}.")
-    click.echo("Zero lost." if not sight.lost else f"Lost: {sight.lost}.")
+    click.echo(
+        f"Attempts used: at most {status.attempts} of {status.most_attempts}. Probes: {status.probes}."
+    )
+    click.echo("Zero lost." if not status.lost else f"Lost: {status.lost}.")

@@ -40,7 +40,7 @@ def keys() -> None:
         "show": ("datamap.show", "Show what the data map says, table by table."),
         "diff": (
             "datamap.diff",
-            "Say what the map NEW does that the map OLD does not, the most serious first.",
+            "Show what the map NEW does differently from the map OLD, the most serious first.",
         ),
         "picture": (
             "datamap.picture",
@@ -61,7 +61,7 @@ def datamap() -> None:
         ),
         "due": (
             "retention",
-            "Show what need not be kept any more, counted now by the map in force.",
+            "Show what is past its retention period, counted now by the map in force.",
         ),
         "erase": ("retention", "Erase what need not be kept any more, in short transactions."),
     },

@@ -24,7 +24,7 @@ from effaced.retention.read import (
     count_kept,
     list_due,
     list_kept,
-    plain_retention,
+    retention_json,
 )
 from effaced.retention.run import RequestResult, count_due_requests, iterate_due_requests
 from effaced.runtime import Runtime
@@ -64,7 +64,7 @@ def list_command(settings: Settings, limit: int, as_json: bool) -> None:
         lines = list_kept(session, runtime.retention_on(session), limit=limit).items
         total = count_kept(session)
     if as_json:
-        click.echo(json.dumps([plain_retention(each) for each in lines], indent=2))
+        click.echo(json.dumps([retention_json(each) for each in lines], indent=2))
         return
     if not lines:
         click.echo("Nothing is kept under retain.")
@@ -83,13 +83,13 @@ def list_command(settings: Settings, limit: int, as_json: bool) -> None:
 @_JSON
 @click.pass_obj
 def due(settings: Settings, limit: int, as_json: bool) -> None:
-    """Show what need not be kept any more, counted now by the map in force. Changes nothing."""
+    """Show what is past its retention period, counted now by the map in force. Changes nothing."""
     with _opened(settings) as runtime, runtime.db.read() as session:
         plan = runtime.retention_on(session)
         lines = list_due(session, runtime.keyring, plan, limit=limit).items
         total = count_due(session, plan.today)
     if as_json:
-        click.echo(json.dumps([plain_retention(each) for each in lines], indent=2))
+        click.echo(json.dumps([retention_json(each) for each in lines], indent=2))
         return
     if not lines:
         click.echo("Nothing has come due.")
@@ -133,7 +133,10 @@ def erase(
 def _carry_out(
     runtime: Runtime, ids: Sequence[UUID] | None, number: int, reason: str, *, as_json: bool
 ) -> bool:
-    """Say what became of each request as it is done, and how far a long one is; whether one failed."""
+    """Say what became of each request as it is done, and how far a long one is.
+
+    Returns whether one failed.
+    """
     failed, first = False, True
 
     def tell(request_id: UUID, rows: int, of: int) -> None:

@@ -43,13 +43,13 @@ _HOURS = click.option(
 _REASON = click.option("--reason", help="Why; it is kept in the audit trail's notes.")
 
 
-def _resolver(help_: str) -> Callable[[F], F]:
+def _resolver_option(help_: str) -> Callable[[F], F]:
     return click.option("--resolver", metavar="NAME", help=help_)
 
 
 @click.command()
 @_HOURS
-@_resolver("Only this one.")
+@_resolver_option("Only this one.")
 @_JSON
 @click.pass_obj
 def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool) -> None:
@@ -83,7 +83,7 @@ def summary(settings: Settings, hours: int, resolver: str | None, as_json: bool)
 
 @click.command()
 @_HOURS
-@_resolver("Only this one.")
+@_resolver_option("Only this one.")
 @_JSON
 @click.pass_obj
 def timeseries(settings: Settings, hours: int, resolver: str | None, as_json: bool) -> None:
@@ -119,7 +119,7 @@ def _most(reasons: Mapping[str, int]) -> str:
 
 
 @click.command()
-@_resolver("The one in force for this resolver.")
+@_resolver_option("The one in force for this resolver.")
 @_JSON
 @click.pass_obj
 def show(settings: Settings, resolver: str | None, as_json: bool) -> None:
@@ -139,7 +139,7 @@ def show(settings: Settings, resolver: str | None, as_json: bool) -> None:
     terminal().print(table)
 
 
-def _fields(command: F) -> F:
+def _policy_options(command: F) -> F:
     """An option for each field of the policy; their bounds are checked where all bounds are."""
     options = {
         "max_attempts": click.option(
@@ -175,8 +175,8 @@ def _fields(command: F) -> F:
 
 
 @click.command("set")
-@_resolver("For this resolver; without it for all that have nothing of their own.")
-@_fields
+@_resolver_option("For this resolver; without it for all that have nothing of their own.")
+@_policy_options
 @_REASON
 @click.pass_obj
 def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fields: Any) -> None:
@@ -196,7 +196,7 @@ def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fiel
 
 
 @click.command()
-@_resolver("Of this resolver; without it of all.")
+@_resolver_option("Of this resolver; without it of all.")
 @_REASON
 @click.pass_obj
 def undo(settings: Settings, resolver: str | None, reason: str | None) -> None:

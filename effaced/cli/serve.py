@@ -90,12 +90,13 @@ def drain(settings: Settings, breakers: tuple[str, ...]) -> None:
     """Do everything that is due, once, without Redis: for cron, and for places without workers."""
     runtime = Runtime(settings, breaker_overrides=breakers)
     try:
-        click.echo(_drained(runtime))
+        click.echo(_drain_once(runtime))
     finally:
         runtime.db.dispose()
 
 
-def _drained(runtime: Runtime) -> str:
+def _drain_once(runtime: Runtime) -> str:
+    """Do once everything that workers and scheduler would do now. Returns a summary."""
     runtime.require_ready()
     runtime.restart_waits()
     runtime.advance_redrives()

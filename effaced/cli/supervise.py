@@ -56,7 +56,7 @@ class Child:
 
 
 class Supervisor:
-    """Starts children, restarts what falls over, and stops the lot on SIGINT or SIGTERM."""
+    """Starts children, restarts those that crash, and stops them all on SIGINT or SIGTERM."""
 
     def __init__(self) -> None:
         self.children: list[Child] = []
@@ -94,7 +94,7 @@ class Supervisor:
             time.sleep(0.2)
 
     def end(self) -> None:
-        """Ask everybody to finish, wait, and insist."""
+        """Terminate all children, wait for the grace period, then kill the rest."""
         for child in self.children:
             if not child.ended() and child.process:
                 child.process.terminate()

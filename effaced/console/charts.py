@@ -124,7 +124,7 @@ def _bar(x: float, y: float, width: float, height: float, kind: str, title: str)
 
 
 class _Frame:
-    """Turns numbers into places."""
+    """The chart area: maps values to coordinates."""
 
     left, below, above = 30, 22, 10
 

@@ -53,7 +53,7 @@ def register(app: Flask) -> None:
         htmx_config=HTMX_CONFIG,
         Role=Role,
     )
-    app.context_processor(_surroundings)
+    app.context_processor(_template_context)
 
 
 def absolute(value: datetime) -> str:
@@ -131,7 +131,7 @@ def short(value: UUID) -> str:
     return value.hex[-8:]
 
 
-def _surroundings() -> dict[str, Any]:
+def _template_context() -> dict[str, Any]:
     return {
         "theme": chosen_theme(),
         "zone_name": runtime().settings.time_zone,

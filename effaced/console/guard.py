@@ -29,7 +29,7 @@ _SAFE = {"GET", "HEAD", "OPTIONS"}
 
 
 def public(view: V) -> V:
-    """A page that needs no sign-in."""
+    """Mark a view as not requiring sign-in."""
     view.is_public = True  # type: ignore[attr-defined]
     return view
 

@@ -30,7 +30,7 @@ def monotonic() -> float:
     return time.monotonic()
 
 
-def computing() -> float:
+def cpu_seconds() -> float:
     """Seconds this process has kept a processor busy, whatever else ran beside it."""
     return time.process_time()
 

@@ -214,7 +214,7 @@ def _file() -> Path:
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Read the settings, or say everything that is wrong with them at once."""
+    """Read the settings, or raise ConfigurationError with every problem at once."""
     named = os.environ.get("EFFACED_CONFIG")
     if named and not Path(named).is_file():
         raise ConfigurationError("EFFACED_CONFIG names a file that does not exist.")

@@ -27,7 +27,7 @@ def _move_to_oldest_generation() -> None:
     """Spare the new objects the young collections, which their number would start at once.
 
     `freeze` then `unfreeze` moves all objects to the oldest generation without traversing them. If the
-    application keeps frozen objects, nothing is moved: `unfreeze` would thaw those too.
+    application keeps frozen objects, nothing is moved: `unfreeze` would unfreeze those too.
     """
     if not gc.get_freeze_count():
         gc.freeze()

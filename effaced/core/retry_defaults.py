@@ -1,11 +1,11 @@
-"""When to try again, unless somebody says otherwise. Every default of a retry stands here and nowhere else.
+"""Retry defaults, used unless a setting overrides them. They are defined here and nowhere else.
 
 The settings, `RetryPolicy` and `BackoffPolicy`, the runner and the library take theirs from here.
 """
 
 from __future__ import annotations
 
-# An external call: so many tries, with doubling waits up to a cap, within so many days.
+# An external call: so many attempts, with doubling waits up to a cap, within so many days.
 MAX_ATTEMPTS = 8
 BASE_DELAY_SECONDS = 30
 MAX_DELAY_SECONDS = 3_600

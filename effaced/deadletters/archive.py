@@ -35,7 +35,7 @@ def archive_settled(
     limit: int = MAX_ARCHIVED,
     actor: str = SYSTEM,
 ) -> int:
-    """Archive what was resolved or rejected that long ago; how many. The rows stay."""
+    """Archive what was resolved or rejected that long ago. Returns how many. The rows stay."""
     return _archive(session, _archivable(older_than), limit, actor)
 
 
@@ -50,7 +50,7 @@ def count_archivable(session: Session, older_than: timedelta = ARCHIVED_AFTER) -
 
 
 def expire(session: Session, *, limit: int = MAX_ARCHIVED) -> int:
-    """Archive expired dead letters that are settled, and send pending ones to review; how many.
+    """Archive expired dead letters that are settled, and send pending ones to review. Returns how many.
 
     Work that was not done does not end because the time of its dead letter is over.
     """

@@ -112,7 +112,7 @@ def _count(value: Any) -> bool:
     return type(value) is int and 0 <= value <= _MAX_INT
 
 
-def _status_code(value: Any) -> bool:
+def _is_status_code(value: Any) -> bool:
     return type(value) is int and 100 <= value <= 599
 
 
@@ -134,7 +134,7 @@ ALLOWED: dict[str, dict[str, Check]] = {
         "entry_status": _among(OutboxStatus),
     },
     "request_data": {"operation": _among(OutboxOperation), "attempt": _count},
-    "response_data": {"status_code": _status_code, "latency_ms": _count, "retry_after_s": _count},
+    "response_data": {"status_code": _is_status_code, "latency_ms": _count, "retry_after_s": _count},
     "metadata": {
         "previous_total_retries": _count,
         "force_redrive_count": _count,
@@ -144,7 +144,7 @@ ALLOWED: dict[str, dict[str, Check]] = {
         "redrive_id": _uuid,
     },
     "entity_refs": {"entry_id": _uuid, "delivery_id": _uuid, "request_id": _uuid},
-    "error_details": {"attempts": _count, "status_code": _status_code},
+    "error_details": {"attempts": _count, "status_code": _is_status_code},
 }
 _ENTITIES = ("entry", "delivery", "request")
 
@@ -154,7 +154,7 @@ def facts(argument: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
     allowed = ALLOWED[argument]
     problems = []
     for key, value in (values or {}).items():
-        where = f"{argument}.{_shown(key)}"
+        where = f"{argument}.{_printable_key(key)}"
         if key not in allowed:
             problems.append(Problem(where, f"is not kept; only {', '.join(allowed)} are"))
         elif not allowed[key](value):
@@ -179,6 +179,6 @@ def linked_ids(
     return found.get("entry_id") or found.get("delivery_id"), found.get("request_id")
 
 
-def _shown(key: object) -> str:
+def _printable_key(key: object) -> str:
     # A key may itself be somebody's address; only what looks like a name is repeated.
     return str(key) if _NAME.fullmatch(str(key)) else "(unprintable)"

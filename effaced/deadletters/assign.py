@@ -40,7 +40,7 @@ class DeadLetterNote:
 
 
 def assign(session: Session, dead_letter_id: UUID, officer_id: UUID | None, *, actor: str) -> bool:
-    """Assign a dead letter to an officer, or with None to nobody; whether that changed anything.
+    """Assign a dead letter to an officer, or with None to nobody. Returns whether that changed anything.
 
     Refuses settled dead letters, and officers who are inactive or may only read.
     """

@@ -23,7 +23,7 @@ class DLQCompressedStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailedOperationData:
-    """One dead letter. `acquired` is the number under which its replay has to be completed."""
+    """One dead letter. `acquired` is the token that completing its replay requires."""
 
     id: str
     domain: str

@@ -93,7 +93,10 @@ def change(
     limit: int | None = None,
     skip_locked: bool = False,
 ) -> int:
-    """Change dead letters, with an event for each; how many. The caller has checked that they may change."""
+    """Change dead letters, with an event for each.
+
+    Returns how many. The caller has checked that they may change.
+    """
     found = session.execute(
         select(*_LOCKED)
         .where(which)

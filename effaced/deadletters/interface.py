@@ -19,8 +19,8 @@ from effaced.deadletters.rules import MAX_RETRIES, PENDING, RESOLVED
 class FailedOperationRepository(ABC):
     """A store of dead letters.
 
-    Ids are opaque texts; a malformed one finds nothing. An argument that can't be meant (an unknown status, a
-    negative limit, a moment without a time zone) is refused by its name, with a ValueError.
+    Ids are opaque strings; a malformed one matches nothing. An argument that can't be meant (an unknown
+    status, a negative limit, a moment without a time zone) is refused by its name, with a ValueError.
     """
 
     @abstractmethod

@@ -48,7 +48,7 @@ def purge(
     actor: str = SYSTEM,
     note: NoteRef | None = None,
 ) -> int:
-    """Remove the chosen dead letters; how many. Without a choice none.
+    """Remove the chosen dead letters. Returns how many. Without a choice none.
 
     Refuses, before anything is removed, if one of `ids` can't be. With `expected` it also refuses to remove
     another number than was confirmed; the caller rolls back then.
@@ -80,7 +80,8 @@ def evict(
     actor: str = SYSTEM,
     note: NoteRef | None = None,
 ) -> int:
-    """Remove up to `count` of the oldest archived dead letters; with `compress` a summary of each kind stays.
+    """Remove up to `count` of the oldest archived dead letters; with `compress` a summary of each kind is
+    kept.
 
     Those that are not archived are never evicted: if too few are, that is logged as an error instead.
     """

@@ -83,7 +83,7 @@ def acquire_by_person(session: Session, ids: Sequence[UUID], *, force: bool) -> 
 
 
 def lock_acquired(session: Session, dead_letter_id: UUID, acquired: int) -> bool:
-    """Lock the dead letter if it is being replayed under this number; whether it is."""
+    """Lock the dead letter if it is being replayed under this number. Returns whether it is."""
     query = select(DeadLetter.id).where(_current(dead_letter_id, acquired)).with_for_update()
     return session.execute(query).first() is not None
 
@@ -146,7 +146,7 @@ def release_stale(session: Session, *, older_than: timedelta = STALE_AFTER, limi
 
 
 def count_retry(session: Session, dead_letter_id: UUID) -> bool:
-    """Count a retry that was made elsewhere; whether there is such a dead letter."""
+    """Count a retry that was made elsewhere. Returns whether there is such a dead letter."""
     now = clock.now()
     counted = session.execute(
         update(DeadLetter)

@@ -59,7 +59,7 @@ from effaced.deadletters.tables import DeadLetter
 
 @checked
 class SQLFailedOperationRepository(FailedOperationRepository):
-    """On PostgreSQL and SQLite."""
+    """The repository on PostgreSQL or SQLite."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ _RUNNING = text("status = 'running'")
 class DeadLetter(Base):
     """One thing that failed for good, until a person decides what becomes of it.
 
-    `acquired` counts how often it was taken for another try and only grows: whoever took it completes it
+    `acquired` counts how often it was taken for another attempt and only grows: whoever took it completes it
     under that number, or not at all. `retry_count` is the budget and may start again.
     """
 
@@ -94,7 +94,7 @@ class DeadLetterSummary(Base):
 
 
 class Redrive(Base):
-    """Another try for a whole set of letters, made in steps. `next_at` is when the next one may be called."""
+    """A retry of a whole set of dead letters, made in steps. `next_at` is when the next one may be called."""
 
     __tablename__ = "effaced_redrives"
     __table_args__ = (

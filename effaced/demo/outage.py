@@ -37,7 +37,7 @@ _WAITING = (OutboxStatus.PENDING, OutboxStatus.FAILED, OutboxStatus.IN_FLIGHT)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class DrillStatus:
     """How the drill stands. `until` is when the breaker lets a probe through, None if calls go out."""
 
     state: BreakerState
@@ -54,12 +54,13 @@ class Sight:
 
     @property
     def lost(self) -> int:
+        """How many calls did not survive the outage: it should be 0."""
         return self.abandoned + self.letters
 
 
 @dataclass
 class Outage:
-    """One vendor's, on a running demo."""
+    """An outage of one vendor in a running demo."""
 
     runtime: Runtime
     vendors: str
@@ -76,14 +77,17 @@ class Outage:
         return [*([host_name(host)] if host else []), resolver_name(self.vendor)]
 
     def begin(self, seconds: float) -> None:
-        """Have the vendor answer 503. It ends by itself, should nobody be left to end it."""
+        """Have the vendor answer 503. It ends by itself after `seconds`, even if this process dies."""
         switch(self.vendors, self.vendor, FaultKind.DOWN, how="503", for_seconds=seconds)
 
     def end(self) -> None:
         switch(self.vendors, self.vendor, "none")
 
     def ask(self, number: int = 1) -> int:
-        """So many people ask to be forgotten, and an officer approves; how many there still were to ask."""
+        """So many people ask to be forgotten, and an officer approves.
+
+        Returns how many there still were to ask.
+        """
         people = self._people(number)
         for person in people:
             with self.runtime.db.begin() as session:
@@ -105,14 +109,14 @@ class Outage:
             made = transitions.read(session, service_name=self.breakers[-1], since=self.since)
         return made[::-1][after:]
 
-    def look(self) -> Sight:
+    def look(self) -> DrillStatus:
         rows = list(self.runtime.breakers.store.load(self.breakers).values())
         now = clock.now()
         states = [BreakerState.CLOSED, *(effective_state(row, now) for row in rows)]
         block = blocked(rows, now) if rows else None
         with self.runtime.db.read() as session:
             mine, others = self._entries(session)
-            return Sight(
+            return DrillStatus(
                 state=max(states, key=lambda each: RESTRICTION[each]),
                 until=block.until if block else None,
                 requests=len(self.asked),

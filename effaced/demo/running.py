@@ -17,7 +17,7 @@ _START = "Start one with `make run` (or `effaced up --demo`) in another terminal
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A demo that runs: where its console is, and the environment of its processes."""
+    """A running demo: where its console is, and the environment of its processes."""
 
     console: str
     environ: dict[str, str]

@@ -49,7 +49,7 @@ def claim(session: Session, target: str, *, lease: timedelta) -> Claimed | None:
     return _take(session, due.order_by(Delivery.gate, Delivery.id), lease)
 
 
-def claim_of_removed(
+def claim_for_removed_target(
     session: Session, targets: Targets, *, older_than: datetime, lease: timedelta
 ) -> Claimed | None:
     """Claim a delivery whose target has been missing from the file since `older_than`."""
@@ -74,7 +74,7 @@ def is_due(session: Session, targets: Targets, *, max_age: timedelta) -> bool:
 
 
 def restart_waits(session: Session) -> int:
-    """Restart waits that began in the future, with the length they had; how many."""
+    """Restart waits that began in the future, with the length they had. Returns how many."""
     table = cast(Table, Delivery.__table__)
     waiting = _PENDING & table.c.waiting_since.is_not(None)
     return restart(session, table.c.waiting_since, (table.c.gate,), waiting)

@@ -17,7 +17,7 @@ from effaced.core import clock
 from effaced.core import http_clients as clients
 from effaced.core.db import Database, dbtime
 from effaced.core.log import get_logger
-from effaced.notify.claim import Claimed, claim, claim_of_removed, is_due, restart_waits
+from effaced.notify.claim import Claimed, claim, claim_for_removed_target, is_due, restart_waits
 from effaced.notify.config import Targets
 from effaced.notify.fanout import fan_out
 from effaced.notify.settle import Outcome, Rules, settle
@@ -48,7 +48,7 @@ class Deliverer:
             return is_due(session, self._targets, max_age=self._rules.max_age)
 
     async def run(self, *, seconds: float | None = None) -> int:
-        """Deliver until nothing is due or `seconds` have passed; how many arrived.
+        """Deliver until nothing is due or `seconds` have passed. Returns how many arrived.
 
         With no targets nothing happens: messages wait for somebody who is configured.
         """
@@ -75,7 +75,7 @@ class Deliverer:
 
     async def _try(self, target: Target, claimed: Claimed) -> Outcome:
         if claimed.attempts > self._rules.max_attempts:
-            # Each earlier try has ended its process: nobody is left to have settled the last one.
+            # Each earlier attempt has ended its process: nobody is left to have settled the last one.
             return Outcome(delivered=False, error="interrupted", final=True)
         message = await asyncio.to_thread(self._outgoing, claimed)
         return await attempt(target, message)
@@ -96,7 +96,7 @@ class Deliverer:
         while True:
             with self._db.begin() as session:
                 older = dbtime.now(session) - self._rules.max_age
-                lost = claim_of_removed(
+                lost = claim_for_removed_target(
                     session, self._targets, older_than=older, lease=self._rules.backoff.lease
                 )
                 if lost is None:

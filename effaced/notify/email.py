@@ -76,7 +76,7 @@ class EmailConfig(Common):
 
 @dataclass(frozen=True, slots=True)
 class EmailTarget:
-    """Tells people by e-mail, all of them in one mail. `public_url` is where the console is."""
+    """Notifies people by e-mail, with one message to all recipients. `public_url` is where the console is."""
 
     name: str
     config: EmailConfig = field(repr=False)
@@ -97,7 +97,10 @@ class EmailTarget:
         return f"{number} {'person' if number == 1 else 'people'} by way of {self.config.smtp.host}"
 
     async def send(self, message: Outgoing) -> Sent:
-        """Hand the mail to the server. It is delivered once the server takes it for at least one person."""
+        """Hand the mail to the server.
+
+        It counts as delivered once the server accepts it for at least one recipient.
+        """
         mail = self.compose(message)
         trouble: NotDelivered
         try:
@@ -117,7 +120,7 @@ class EmailTarget:
         mail["To"] = ", ".join(self.config.to)
         mail["Subject"] = words.subject(message)
         mail["Date"] = format_datetime(clock.now())
-        # The same at every try, so that a mailbox can tell a repetition.
+        # The same at every attempt, so that a mailbox can tell a repetition.
         mail["Message-ID"] = f"<{message.id}.{self.name}@{self.config.sender.partition('@')[2]}>"
         mail["Auto-Submitted"] = "auto-generated"
         mail.set_content(words.text(message, self.public_url))

@@ -19,7 +19,7 @@ LOT = 200
 
 
 def fan_out(session: Session, targets: Targets) -> int:
-    """Make a delivery for each target that wants one, for a lot of messages; how many messages.
+    """Make a delivery for each target that wants one, for a lot of messages. Returns how many messages.
 
     Messages that somebody else is about to fan out are skipped.
     """

@@ -133,7 +133,7 @@ def requeue(
 
 
 def _end(claimed: Claimed, outcome: Outcome, rules: Rules, again_at: datetime) -> str | None:
-    """Why there is no further try, or None if there is one."""
+    """Why there is no further attempt, or None if there is one."""
     if outcome.final:
         return outcome.error
     if claimed.attempts >= rules.max_attempts:

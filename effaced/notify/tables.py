@@ -46,7 +46,7 @@ class Message(Base):
 class Delivery(Base):
     """One message for one target.
 
-    `gate` is the earliest moment anybody may claim it: the lease while a try is under way, the backoff
+    `gate` is the earliest moment anybody may claim it: the lease while an attempt is under way, the backoff
     after one that failed. `token` only grows: a settle counts under the token of its claim alone.
     `aging_since` is when the time began in which it must arrive: at the fan-out, or at a requeue.
     `waiting_since` is when the wait for `gate` began, so that it keeps its length when the clock is set back.

@@ -74,7 +74,7 @@ class Target(Protocol):
 
     @property
     def where(self) -> str:
-        """Where it is, for people: nothing secret."""
+        """Its address for display, without secrets."""
         ...
 
     async def send(self, message: Outgoing) -> Sent:

@@ -1,7 +1,7 @@
 """Telling a system: a signed POST after the Standard Webhooks specification.
 
 The signature covers id, time and body, so the receiver knows who sent it, that nobody changed it, and
-that it is not an old one played again. The id is the message's: the same at every try.
+that it is not an old one played again. The id is the message's: the same at every attempt.
 """
 
 from __future__ import annotations

@@ -53,13 +53,13 @@ def _paused(facts: Facts) -> str:
     return f"No more calls are made to {whom}{until} ({facts['code']})."
 
 
-def _breaker(facts: Facts) -> str:
+def _breaker_name(facts: Facts) -> str:
     return str(facts["breaker"]).partition(":")[2]
 
 
-def _opened(facts: Facts) -> str:
+def _breaker_opened(facts: Facts) -> str:
     when = f" before {facts['retry_at']}" if facts.get("retry_at") else " for now"
-    return f"Calls to {_breaker(facts)} are held back ({facts['reason']}). Nothing is sent to it{when}."
+    return f"Calls to {_breaker_name(facts)} are held back ({facts['reason']}). Nothing is sent to it{when}."
 
 
 _REQUEUE = "Somebody has to look at it: see to the cause, then requeue it on the Abandoned page."
@@ -106,13 +106,13 @@ _ALL: dict[str, _Sentences] = {
         "Somebody has to check whether it is true. If not, those people are still there and count as erased.",
     ),
     NoticeType.BREAKER_OPENED: _Sentences(
-        lambda facts: f"calls to {_breaker(facts)} are held back",
-        _opened,
+        lambda facts: f"calls to {_breaker_name(facts)} are held back",
+        _breaker_opened,
         "What is due there waits and loses no attempt. It is tried again without you; if it lasts, ask them.",
     ),
     NoticeType.BREAKER_CLOSED: _Sentences(
-        lambda facts: f"{_breaker(facts)} is called again",
-        lambda facts: f"{_breaker(facts)} is called again ({facts['reason']}). What has waited follows.",
+        lambda facts: f"{_breaker_name(facts)} is called again",
+        lambda facts: f"{_breaker_name(facts)} is called again ({facts['reason']}). What has waited follows.",
         "There is nothing to do.",
     ),
     NoticeType.REQUEST_COMPLETED: _Sentences(
@@ -145,7 +145,7 @@ def text(message: Outgoing, public_url: str | None) -> str:
         _link(message, public_url),
         f"{message.type}, {message.at:%Y-%m-%d %H:%M} UTC, message {message.id}",
     ]
-    return "\n\n".join(_fold(paragraph) for paragraph in paragraphs if paragraph) + "\n"
+    return "\n\n".join(_wrap(paragraph) for paragraph in paragraphs if paragraph) + "\n"
 
 
 def _link(message: Outgoing, public_url: str | None) -> str:
@@ -155,5 +155,5 @@ def _link(message: Outgoing, public_url: str | None) -> str:
     return f"{public_url.rstrip('/')}/console/{page}"
 
 
-def _fold(paragraph: str) -> str:
+def _wrap(paragraph: str) -> str:
     return textwrap.fill(paragraph, _WIDTH, break_long_words=False, break_on_hyphens=False)

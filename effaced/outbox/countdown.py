@@ -46,7 +46,7 @@ def count_down(
     if not keys:
         return Progress()
     locked = run_statement(
-        session, _locking(is_postgres(session)), bind_ids(session, {each for each, _ in keys})
+        session, _lock_query(is_postgres(session)), bind_ids(session, {each for each, _ in keys})
     ).rows
     counters = {(request_id, operation): tuple(counts) for request_id, operation, *counts in locked}
     after = {key: (counters[key][0] - done[key], counters[key][1] + more[key]) for key in keys}
@@ -71,7 +71,7 @@ def remaining(session: Session, request_id: UUID, operation: OutboxOperation) ->
 
 
 @cache
-def _locking(postgres: bool) -> Select[*tuple[Any, ...]]:
+def _lock_query(postgres: bool) -> Select[*tuple[Any, ...]]:
     columns = operations.c.request_id, operations.c.operation, operations.c.remaining, operations.c.unverified
     return (
         select(*columns)

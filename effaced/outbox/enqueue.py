@@ -67,7 +67,7 @@ def enqueue(
     They exist exactly when the caller's transaction commits, and the workers are notified then. `not_before`
     says for a resolver until when its call has to wait, since the one it replaces may still be under way.
     """
-    orders = _orders(calls)
+    orders = _dependencies(calls)
     now, gates = dbtime.now(session), not_before or {}
     shared = {
         "request_id": request_id,
@@ -106,7 +106,7 @@ def enqueue(
     return [row["entry_id"] for row in rows]
 
 
-def _orders(calls: Sequence[Call]) -> list[dict[str, Any]]:
+def _dependencies(calls: Sequence[Call]) -> list[dict[str, Any]]:
     """For each call which of the others it waits for. Refuses calls that wait for each other for ever."""
     names, after = {call.resolver for call in calls}, {name for call in calls for name in call.after}
     if path := find_circle({call.resolver: names.intersection(call.after) for call in calls}):

@@ -27,7 +27,8 @@ from effaced.outbox.unblock import unblock
 
 CODE = "superseded"
 ERROR = "Superseded"
-# For how long after a try that failed, by a timeout for example, the system may still carry the call out.
+# For how long after an attempt that failed, by a timeout for example, the system may still carry the call
+# out.
 _TAKES_EFFECT = timedelta(minutes=5)
 
 

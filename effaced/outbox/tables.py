@@ -26,13 +26,13 @@ _STANDING_OUT = text("unverified > 0")
 class OutboxRow(Base):
     """One external call.
 
-    `gate` is the earliest moment anybody may claim the row: null for at once, the lease while in flight,
-    the backoff while failed, the vendor's horizon while scheduled. `token` only grows: a settle counts
-    while the row is in flight under the token of its claim. `aging_since` is when the time began in which
-    the call must come to an end: at the enqueue, at a requeue, at the horizon of a parked one, when
-    nothing is left to wait for. `idle_since` is when the last try since then ended; null before the first.
-    `waiting_since` is when the wait began that ends at `gate` or `verify_due_at`; null where there is none,
-    or where somebody else has named the date. So a wait keeps its length when the clock is set back.
+    `gate` is the earliest moment anybody may claim the row: null for at once, the lease while in flight, the
+    backoff while failed, the vendor's horizon while scheduled. `token` only grows: a settle counts while the
+    row is in flight under the token of its claim. `aging_since` is when the time began in which the call must
+    come to an end: at the enqueue, at a requeue, at the horizon of a parked one, when nothing is left to wait
+    for. `idle_since` is when the last attempt since then ended; null before the first. `waiting_since` is
+    when the wait began that ends at `gate` or `verify_due_at`; null where there is none, or where somebody
+    else has named the date. So a wait keeps its length when the clock is set back.
 
     `claimed_alone` says that nothing else ran in the process of the claim, so that its death counts in
     `crashes`. `returned_at` is when a call returned whose result could not be written down yet. While

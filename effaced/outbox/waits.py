@@ -14,6 +14,6 @@ _WAITING = outbox.c.waiting_since.is_not(null()) & (outbox.c.status != IN_FLIGHT
 
 
 def restart_waits(session: Session) -> int:
-    """Restart waits that began in the future, with the length they had; how many."""
+    """Restart waits that began in the future, with the length they had. Returns how many."""
     ends = (outbox.c.gate, outbox.c.verify_due_at)
     return sum(restart(session, outbox.c.waiting_since, ends, which) for which in (_WAITING, LEASED))

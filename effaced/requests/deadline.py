@@ -12,7 +12,8 @@ SATURDAY = 5
 def due_date(received: datetime, zone: ZoneInfo) -> datetime:
     """The end of the day one calendar month after receipt, moved past a weekend.
 
-    A month without that day ends on its last one: 31 January is due on 28 or 29 February.
+    In a month without that day the last day counts: a request received on 31 January is due on 28 or 29
+    February.
     """
     day = _month_later(received.astimezone(zone).date())
     while day.weekday() >= SATURDAY:

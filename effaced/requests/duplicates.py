@@ -151,10 +151,9 @@ def _refs(refs: Mapping[str, str]) -> frozenset[SubjectRef]:
 
 
 def _covered(sealed: SealedSubject) -> frozenset[SubjectRef]:
-    """The references that an executed erasure answers for.
+    """The references that an executed erasure covers: those it calls, and those it knew that no system uses.
 
-    Those it calls, and those it knew that no system goes by. Where the calls were not recorded, none:
-    earlier versions did not always call what they knew.
+    None if its calls were not recorded: earlier versions did not always call what they knew.
     """
     return frozenset() if sealed.called is None else sealed.called | _refs(sealed.refs)
 

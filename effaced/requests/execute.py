@@ -51,7 +51,7 @@ UTC = ZoneInfo("UTC")
 
 
 class Executor:
-    """Carries approved requests out in the company's own database."""
+    """Executes approved requests in the company's own database."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Executor:
         return self.retention.plan
 
     def plan_on(self, session: Session) -> ErasurePlan:
-        """The plan for the schema that this transaction meets; ConfigurationError if the map does not fit."""
+        """The plan for the schema that this transaction sees; ConfigurationError if the map does not fit."""
         self.retention = current = current_retention(session, self.retention)
         return current.plan
 
@@ -88,7 +88,7 @@ class Executor:
         return self._next(Request.id == request_id, waited_for=True) is True
 
     def execute_due(self, *, limit: int = 100, stopping: Callable[[], bool] = lambda: False) -> int:
-        """Execute what is approved and due, one transaction each; how many were tried.
+        """Execute what is approved and due, one transaction each. Returns how many were tried.
 
         Once this process is `stopping`, nothing more is begun: neither a request nor a batch of one.
         """
@@ -190,7 +190,7 @@ class Executor:
         return True
 
     def _begin(self, session: Session, request: Request, at_most: int | None) -> Execution:
-        """Lock and read the person. SubjectChanged if their row is somebody else's now."""
+        """Lock and read the person. Raises SubjectChanged if the row is now somebody else's."""
         sealed = unseal_subject(self.keyring, request)
         if sealed is None:
             raise Unavailable("The request no longer has its subject.")

@@ -18,7 +18,7 @@ _BATCH = 1_000
 
 
 def delete_old_answers(session: Session) -> int:
-    """Delete stored answers to Idempotency-Keys after 30 days; how many."""
+    """Delete stored answers to Idempotency-Keys after 30 days. Returns how many."""
     gone = session.execute(
         delete(IdempotentAnswer)
         .where(IdempotentAnswer.created_at < clock.now() - ANSWERS_KEPT)
@@ -28,7 +28,7 @@ def delete_old_answers(session: Session) -> int:
 
 
 def delete_policies_of_closed_requests(session: Session) -> int:
-    """Delete the policy overrides of single requests that have ended; how many."""
+    """Delete the policy overrides of single requests that have ended. Returns how many."""
     mine = PolicyOverride.scope == PolicyScope.REQUEST
     gone, last = 0, ""
     while True:

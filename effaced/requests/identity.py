@@ -130,7 +130,7 @@ def is_as_corrected(session: Session, keyring: Keyring, request_id: UUID, subjec
 
 
 def _confirmed_by(session: Session, keyring: Keyring, request_id: UUID, subject: Subject) -> set[UUID]:
-    """The requests under which this row, as it is now, was confirmed for that request."""
+    """Ids of the requests that recorded this row, unchanged since, as the person of `request_id`."""
     found = select(Identifier.request_id).where(
         Identifier.hmac.in_(_hmacs(keyring, _CONFIRMED, _row_as_text(subject))),
         Identifier.kind == f"{_CONFIRMED}:{request_id}",

@@ -24,7 +24,7 @@ def lock_person(session: Session, hmacs: Collection[str]) -> None:
     """Hold the person's lock until the transaction ends.
 
     `hmacs` are the person's keyed hashes under every key: a request from before a rotation must not run
-    beside a later one. SQLite has one writer at a time and needs no lock.
+    concurrently with a later one. SQLite has one writer at a time and needs no lock.
     """
     if is_postgres(session):
         session.execute(LOCK_PERSON, lock_numbers(hmacs))

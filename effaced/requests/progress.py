@@ -33,7 +33,7 @@ class BatchProgress:
 
 
 def progress_of(request: Request) -> BatchProgress | None:
-    """How far the batches of a request have come; None unless they are being made now."""
+    """How far the batches of a request have come; None unless an erasure in batches is under way."""
     if not request.batch_counts or request.status is not RequestStatus.APPROVED:
         return None
     return BatchProgress(

@@ -161,9 +161,9 @@ def _host(resolver: object) -> str | None:
 
 
 def _fields(common: Common, resolver: object) -> frozenset[str] | None:
-    """What the system holds: as `holds` says, else what it can correct, else anything.
+    """The fields that the system holds: those in `holds` and those it can correct; None for any.
 
-    One that holds something and can't correct it is told all the same, and fails loudly.
+    A system that holds a field it can't correct is called all the same, so that the gap fails loudly.
     """
     can: frozenset[str] | None = getattr(resolver, "fields", None)
     return can if common.holds is None else frozenset(common.holds) | (can or frozenset())

@@ -25,7 +25,7 @@ class ManualConfig(Strict):
 
 
 class ManualResolver:
-    """Calls nobody: answers that a person has to do it, and by when."""
+    """Makes no call: answers that a person has to do it, and by when."""
 
     def __init__(self, config: ManualConfig) -> None:
         self.instructions = config.instructions

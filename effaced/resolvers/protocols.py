@@ -146,14 +146,14 @@ class ResumingResolver(Protocol):
 
 @runtime_checkable
 class VerifyingResolver(Protocol):
-    """Can look whether the person is really gone. True means absent."""
+    """Can check whether the person is really gone. True means absent."""
 
     async def verify_absent(self, ref: SubjectRef, *, key: UUID) -> bool: ...
 
 
 @runtime_checkable
 class InspectingResolver(Protocol):
-    """Can look whether system and configuration fit, with nobody in mind; changes nothing."""
+    """Can check whether system and configuration fit, with nobody in mind; changes nothing."""
 
     async def find_problems(self) -> Sequence[Problem]: ...
 

@@ -69,7 +69,7 @@ def ref_problem(ref: str, known: Collection[str]) -> str | None:
 
 
 class ResolverRegistry:
-    """An explicit list: nothing is called that nobody registered."""
+    """An explicit list: only registered systems are called."""
 
     @checked
     def __init__(self, registered: tuple[Registered, ...] = ()) -> None:

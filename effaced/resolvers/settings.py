@@ -18,7 +18,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Common(Strict):
-    """What every resolver says, whatever its kind."""
+    """Settings that every kind of resolver has."""
 
     kind: str
     ref: str = Field(pattern=r"^[A-Za-z0-9_.\-]{1,64}$")

@@ -147,11 +147,14 @@ def _ended(plan: RetentionPlan, done: Sequence[TableResult]) -> Iterator[tuple[s
             yield each.table, Action.DELETED, each.deleted
     for each in done:
         if each.changed:
-            yield each.table, _changed_to(plan, each.table), each.changed
+            yield each.table, _change_action(plan, each.table), each.changed
 
 
 def count_remaining_rows(session: Session, keyring: Keyring, plans: RetentionPlan, request_id: UUID) -> int:
-    """How many rows are still to be deleted or changed. Slow with very many, so not part of ending."""
+    """How many rows are still to be deleted or changed.
+
+    Slow when there are very many, so ending itself does not call it.
+    """
     request = session.get_one(Request, request_id)
     plan = plans.for_people(request.subject_type)
     for mine in open_retentions_of(session, request_id)[:1]:
@@ -244,7 +247,8 @@ class _Batch:
         return rows
 
 
-def _changed_to(plan: RetentionPlan, table: str) -> Action:
+def _change_action(plan: RetentionPlan, table: str) -> Action:
+    """PSEUDONYMISED if a replacement in the table is a keyed hash, else ANONYMISED."""
     hashed = any(
         rule.then and rule.then.pseudonymises for rule in plan.data_map.tables[table].columns.values()
     )

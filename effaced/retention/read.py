@@ -92,7 +92,7 @@ def count_kept(session: Session) -> int:
     return session.scalar(select(func.count()).where(Retention.closed_at.is_(None))) or 0
 
 
-def plain_retention(line: RetentionLine) -> dict[str, Any]:
+def retention_json(line: RetentionLine) -> dict[str, Any]:
     """The line as JSON for the API and the command line."""
     plain: dict[str, Any] = {
         "request": line.ref,

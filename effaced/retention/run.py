@@ -91,14 +91,14 @@ class RetentionEnder:
     def end_due(self, *, on_schedule: bool, until: float | None = None) -> int:
         """Continue what people have begun and, on schedule, erase what has come due; the rows changed."""
         rows = 0
-        while orders := self._orders(on_schedule=on_schedule):
+        while orders := self._tasks(on_schedule=on_schedule):
             for order in orders:
                 if not _in_time(until):
                     return rows
                 rows += self._end(order, until, _log_progress).rows
         return rows
 
-    def _orders(self, *, on_schedule: bool) -> list[_EndingTask]:
+    def _tasks(self, *, on_schedule: bool) -> list[_EndingTask]:
         begun = select(RetentionEnding).where(RetentionEnding.go_on_at <= dbtime.NOW)
         with self.database.read() as session:
             found = session.scalars(
@@ -218,7 +218,7 @@ def count_due_requests(session: Session, plan: RetentionPlan) -> int:
 
 
 def reassess_stale(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
-    """Reassess some retentions that the map or the data may have changed; of how many requests."""
+    """Reassess some retentions that the map or the data may have changed. Returns of how many requests."""
     with database.read() as session:
         query = select(Retention.request_id, Retention.looked_at).where(
             Retention.closed_at.is_(None), _stale(plan)
@@ -259,7 +259,7 @@ def _failed(session: Session, plan: RetentionPlan, request_id: UUID, error: Exce
         if each.first_due and each.first_due <= plan.today
     ]
     _mark_looked_at(due)
-    # Told once, not at every try.
+    # Told once, not at every attempt.
     if any(each.error != name for each in due):
         request = session.get_one(Request, request_id)
         append_one(session, RetentionFailed(error=name), request_id=request_id, subject=request.subject)

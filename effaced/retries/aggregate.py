@@ -1,7 +1,7 @@
 """Hourly aggregates: each hour is counted anew until nothing of it can change, then kept for eight days.
 
-A try belongs to the hour it began in, and is written down when it has ended. So an hour is counted every
-few minutes until two hours after its end, and once more 23 hours after it: then it is final. No try is
+An attempt belongs to the hour it began in, and is written down when it has ended. So an hour is counted every
+few minutes until two hours after its end, and once more 23 hours after it: then it is final. No attempt is
 removed sooner than that, so counting again never finds less.
 """
 
@@ -21,7 +21,7 @@ from effaced.retries.overrides import ALL
 from effaced.retries.tables import attempt_hours, attempts
 
 KEPT = 8 * 24 * HOUR
-# Nobody holds a claim for longer than an hour; what a try came to is hardly ever written down later.
+# Nobody holds a claim for longer than an hour; what an attempt came to is hardly ever written down later.
 _SETTLED = 2 * HOUR
 _FINAL = 23 * HOUR
 # The row of what all the hours came to that are no longer kept.
@@ -30,7 +30,8 @@ _LOCK = 0x65666661_686F7572  # "effahour"
 
 
 def aggregate(session: Session) -> int:
-    """Count the hours whose figures may have changed, and store them; how many. 0 if another process does.
+    """Count the hours whose figures may have changed, and store them. Returns how many. 0 if another process
+    does.
 
     All of them in one transaction, so that a sum over hours always counts each attempt once.
     """

@@ -58,12 +58,12 @@ def count(session: Session, which: ColumnElement[bool]) -> dict[str, Figures]:
         latency_ms, wait_ms, last_id = sums
         figures = found[name]
         figures.attempts += many
-        # A try whose attempt was given back has the number of the next one.
+        # An attempt that was given back has the number of the next one.
         figures.retries += many if not looks and (number > 1 or not first) else 0
         figures.outcomes[outcome.value] += many
         figures.last_id = max(figures.last_id, last_id)
         if outcome is AttemptOutcome.SUCCESS:
-            # A read-back is a call of its own, but not one of the entry's numbered tries.
+            # A read-back is a call of its own, but not one of the entry's numbered attempts.
             figures.success_by_attempt[number] += 0 if looks else many
         elif outcome is not AttemptOutcome.SCHEDULED:
             figures.failure_by_reason[reason(outcome, status, error)] += many

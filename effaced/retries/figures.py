@@ -65,8 +65,8 @@ class Figures:
     """One hour of one resolver, or any number of them.
 
     `entries` and `requests` are different ones within an hour; over several hours they are sums of that.
-    `retries` are tries after the first. `latency` is of tries that made a call; `wait` is from when an entry
-    could be called to its first try.
+    `retries` are attempts after the first. `latency` is of attempts that made a call; `wait` is from when an
+    entry could be called to its first attempt.
     """
 
     attempts: int = 0

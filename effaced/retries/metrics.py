@@ -77,7 +77,10 @@ class RetryMetrics:
         self._db = database
 
     def aggregate_hourly(self) -> int:
-        """Count the hours that may have changed; how many. To be called every few minutes, by anybody."""
+        """Count the hours that may have changed.
+
+        Returns how many. To be called every few minutes, by anybody.
+        """
         with self._db.begin() as session:
             return aggregate(session)
 

@@ -36,7 +36,7 @@ class BackoffStrategy(StrEnum):
 class RetryPolicy(Strict):
     """How often, how soon and for how long a call is retried. Times are in seconds.
 
-    `timeout` is the total time a call may take with all its tries and the waits between them.
+    `timeout` is the total time a call may take with all its attempts and the waits between them.
     """
 
     max_attempts: int = Field(default=defaults.MAX_ATTEMPTS, strict=True, ge=1, le=50)
@@ -96,7 +96,10 @@ class RetryPolicy(Strict):
         return timedelta(seconds=self.timeout)
 
     def changed(self, changes: Mapping[str, Any]) -> RetryPolicy:
-        """The same policy with these fields changed. If only one delay is among them, the other gives way."""
+        """The same policy with these fields changed.
+
+        If only one of the two delays changes, the other is adjusted to fit.
+        """
         fields = {name: getattr(self, name) for name in type(self).model_fields} | dict(changes)
         return type(self).model_validate(_fitting(fields, changes))
 

@@ -16,9 +16,9 @@ from effaced.model import AttemptOutcome, CallRole, OutboxOperation, PolicyKind,
 class Attempt(Base):
     """The result of one attempt. The error is a class name, never a message.
 
-    `delay_before_ms` is how long the entry had stood: since its previous try ended or, with the `first` one,
-    since it could be called. `trial` says that a half-open breaker let it through. `role` is `verify` for a
-    read-back; null, as in old rows, means the entry's operation.
+    `delay_before_ms` is how long the entry had stood: since its previous attempt ended or, with the `first`
+    one, since it could be called. `trial` says that a half-open breaker let it through. `role` is `verify`
+    for a read-back; null, as in old rows, means the entry's operation.
     """
 
     __tablename__ = "effaced_attempts"

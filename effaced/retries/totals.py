@@ -15,7 +15,7 @@ from effaced.retries.tables import attempt_hours, attempts
 
 
 def read_totals(session: Session) -> dict[str, Figures]:
-    """Figures by resolver: all hours that were ever counted, and the tries that came since the last count.
+    """Figures by resolver: all hours that were ever counted, and the attempts made since the last count.
 
     `entries` and `requests` are not in it: they do not add up.
     """
@@ -32,7 +32,7 @@ def read_totals(session: Session) -> dict[str, Figures]:
 
 
 def _since(session: Session, last_ids: dict[datetime, int]) -> dict[str, Figures]:
-    """The tries of the newest counted hour, of the one before it, and of all later ones, not counted yet.
+    """The attempts of the newest counted hour, of the one before it, and of all later ones, not counted yet.
 
     A result of an older hour that comes late is left to the next count: once told, a total never shrinks.
     """

@@ -100,7 +100,7 @@ def _code_of(error: BaseException) -> str:
     if not issubclass(type(error), ResolverError):
         return ""
     code = _attribute(error, "code")
-    return word(code) if isinstance(code, str) else "permanent"
+    return as_code(code) if isinstance(code, str) else "permanent"
 
 
 def read_answer(
@@ -165,10 +165,10 @@ def overdue_call() -> CallFailure:
 
 def class_name(error: BaseException) -> str:
     """All that is kept of an error: messages quote what people typed."""
-    return word(type(error).__name__, 255)
+    return as_code(type(error).__name__, 255)
 
 
-def word(text: str, longest: int = 64) -> str:
+def as_code(text: str, longest: int = 64) -> str:
     """The text as a code that the trail accepts; third parties may have put anything there."""
     return re.sub(r"[^A-Za-z0-9_.:\-]", "_", str(text)[:longest]) or "unnamed"
 
@@ -225,7 +225,7 @@ def _header(response: httpx.Response) -> timedelta | None:
 def _basis(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
-    return word(value)
+    return as_code(value)
 
 
 def _moment(value: object) -> datetime:

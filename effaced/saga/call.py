@@ -50,7 +50,7 @@ Fatal = KeyboardInterrupt | SystemExit
 class Caller:
     """Calls one resolver.
 
-    `cancelling` says that calls are being cancelled by us, and not by the resolver itself. `fatal` is what
+    `cancelling` says that calls are being cancelled by us, not by the resolver. `fatal` is what
     a call raised that is meant for the whole process, if one did.
     """
 

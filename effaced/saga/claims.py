@@ -140,6 +140,7 @@ class Claims:
         ), False
 
     def _must_not_repeat(self, session: Session, entries: list[Entry]) -> bool:
+        """Whether calling the crashed entry, which is claimed alone, a second time might do harm."""
         # In the claim's own transaction: if nobody can tell, nothing is claimed.
         if not entries or limits_of(self._registry, entries[0].resolver).idempotent:
             return False

@@ -36,7 +36,7 @@ from effaced.resolvers.protocols import (
     Scheduled,
 )
 from effaced.retries.policy import RETRYABLE
-from effaced.saga.answers import UNKNOWN_ANSWER, CallFailure, word
+from effaced.saga.answers import UNKNOWN_ANSWER, CallFailure, as_code
 from effaced.saga.result import Decision, EntryUpdate, Result, Rules
 
 # The code of a call that may have been made and must not be made again.
@@ -257,7 +257,7 @@ def retry_later(result: Result, error: str, gate: datetime) -> Decision:
             OutboxStatus.FAILED,
             gate=gate,
             attempts=entry.attempts,
-            last_error=word(error, 255),
+            last_error=as_code(error, 255),
             times_parked=entry.times_parked,
         ),
         _attempt_outcome(result.failure),
@@ -268,7 +268,7 @@ def abandon(
     result: Result, error: str, code: str, domain: DeadLetterDomain = DeadLetterDomain.EXTERNAL_CALL
 ) -> Decision:
     """Give the entry up, with an event and a dead letter. `error` is a class name."""
-    entry, name = result.entry, word(error, 255)
+    entry, name = result.entry, as_code(error, 255)
     return Decision(
         result,
         EntryUpdate(

@@ -32,7 +32,7 @@ from effaced.outbox.tables import outbox as outbox_table
 from effaced.outbox.waits import restart_waits
 from effaced.resolvers.protocols import Erased, Rectified
 from effaced.retries.policy import BackoffPolicy
-from effaced.saga.answers import word
+from effaced.saga.answers import as_code
 from effaced.saga.decide import abandon, decide, park, retry_later
 from effaced.saga.result import Decision, ReadBack, Result, Rules
 from effaced.saga.settle import OnComplete, settle
@@ -103,10 +103,10 @@ def _reads_nothing_back(_resolver: str) -> bool:
 class Outbox:
     """The transactional outbox in the application's own database.
 
-    `outbox` is effaced's own table, which the application's metadata may know as well; another is refused.
-    `on_operations_complete` is what a runner is given too: it runs in the transaction that ends an operation.
-    `verifies` says whether a resolver can read back: the read-back of a call that the application made is
-    left to a runner, and the operation ends after it.
+    `outbox` is effaced's own table, which may also be in the application's metadata; any other table is
+    refused. `on_operations_complete` is the callback that a runner takes too: it runs in the transaction that
+    ends an operation. `verifies` says whether a resolver can read back: the read-back of a call that the
+    application made is left to a runner, and the operation ends after it.
     """
 
     def __init__(
@@ -275,7 +275,7 @@ class Outbox:
 
 def _require_class_name(error: str) -> None:
     """Messages quote what people typed, and would be kept."""
-    if word(error, 255) != error:
+    if as_code(error, 255) != error:
         raise ValueError("Outbox: error must be a class name such as TimeoutError, of at most 255 characters")
 
 
@@ -300,7 +300,7 @@ def _problem(entry: OutboxEntry) -> str | None:
         return f"status must be pending, not {entry.status.value}"
     if not 0 <= entry.attempts <= _MOST_ATTEMPTS:
         return f"attempts must be between 0 and {_MOST_ATTEMPTS}"
-    if entry.last_error is not None and word(entry.last_error, 255) != entry.last_error:
+    if entry.last_error is not None and as_code(entry.last_error, 255) != entry.last_error:
         return "last_error must be a class name such as TimeoutError, of at most 255 characters"
     for name in ("enqueued_at", "next_attempt_at", "last_attempt_at"):
         at = getattr(entry, name)

@@ -30,10 +30,10 @@ _log = get_logger(__name__)
 
 
 class LaterReadBacks:
-    """Makes the read-backs that are due: each erases once more, then looks. `settled` counts the results.
+    """Makes the read-backs that are due: each erases once more, then verifies. `settled` counts the results.
 
-    `connect` opens the resolver for the calls of the run, if need be, and returns what keeps every call
-    from being made, if something does.
+    `connect` opens the resolver for the calls of the run, if need be, and returns the failure that prevents
+    all calls, if there is one.
     """
 
     def __init__(
@@ -116,8 +116,10 @@ class LaterReadBacks:
         return task.result()
 
     async def _write_down(self, entry: Entry, read_back: ReadBack, *, give_up: bool) -> None:
-        """Write the result, for a while also against a database that is away. What can't be written is given
-        back: it was made, so it is no crash."""
+        """Write the result, retrying for a while if the database is away.
+
+        What can't be written is given back: the call was made, so it is no crash.
+        """
         until = clock.monotonic() + DATABASE_AWAY
         while True:
             try:

@@ -85,7 +85,7 @@ def complete_without_calls(
     subjects: dict[UUID, SubjectKey],
     on_complete: OnComplete,
 ) -> None:
-    """Record the end of operations that had nothing to call."""
+    """Record the end of operations that had no calls to make."""
     record_progress(session, Progress(dict.fromkeys(completed, 0), tuple(completed)), subjects, on_complete)
 
 

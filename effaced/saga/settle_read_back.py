@@ -43,7 +43,7 @@ def settle_read_back(
     again_at: datetime | None,
     on_complete: OnComplete,
 ) -> bool:
-    """Record what the read-back said; False if it came late and counts for nothing.
+    """Record what the read-back said; False if it came too late to count.
 
     One that could not be made is due again at `again_at`. With no such moment it is given up: a person has
     to look again or attest, and until then the request stays open. A confirmation that leaves nothing to

@@ -54,7 +54,7 @@ class Writer:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether something could not be written at the first try. Nothing should be called meanwhile."""
+        """Whether something could not be written at the first attempt. Nothing should be called meanwhile."""
         return bool(self._unwritten)
 
     async def write(self, results: Sequence[Result]) -> None:

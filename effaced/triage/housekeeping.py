@@ -24,7 +24,10 @@ ATTEMPTS_BATCH = 5_000
 
 
 def tidy_dead_letters(session: Session) -> dict[str, int]:
-    """Release, expire and archive dead letters, a bounded number of each; how many. None is removed."""
+    """Release, expire and archive dead letters, a bounded number of each.
+
+    Returns how many. None is removed.
+    """
     return {
         "released": release_stale(session),
         "expired": expire(session),
@@ -34,7 +37,7 @@ def tidy_dead_letters(session: Session) -> dict[str, int]:
 
 
 def delete_old_redrives(session: Session, *, limit: int = 20) -> int:
-    """Remove redrives that ended long ago, with their rows; how many. The trail has what they did."""
+    """Remove redrives that ended long ago, with their rows. Returns how many. The trail has what they did."""
     ended = session.scalars(
         select(Redrive.id)
         .where(
@@ -51,7 +54,8 @@ def delete_old_redrives(session: Session, *, limit: int = 20) -> int:
 
 
 def delete_old_attempts(session: Session, *, limit: int = ATTEMPTS_BATCH) -> int:
-    """Delete up to `limit` attempts of entries that ended a day ago, if their hour is final; how many.
+    """Delete up to `limit` attempts of entries that ended a day ago, if their hour is final. Returns how
+    many.
 
     Those of an entry with an unresolved dead letter stay: they show what was tried.
     """

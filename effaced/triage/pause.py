@@ -27,15 +27,15 @@ def pause(
     note = write_note(session, keyring, reason, author=actor)
     until = dbtime.now(session) + timedelta(hours=hours) if hours is not None else None
     if not flow.pause(session, resolver, actor=actor, note=note, until=until):
-        raise Conflict(f"{_name(resolver)} paused already.")
+        raise Conflict(f"{_name_is(resolver)} paused already.")
 
 
 def resume(session: Session, keyring: Keyring, resolver: str, *, actor: str, reason: str) -> None:
-    """Have the resolver called again; what has waited is rung for."""
+    """Let the resolver be called again, and notify the workers of what has waited."""
     note = write_note(session, keyring, reason, author=actor)
     if not flow.resume(session, resolver, actor=actor, note=note):
-        raise Conflict(f"{_name(resolver)} not paused.")
+        raise Conflict(f"{_name_is(resolver)} not paused.")
 
 
-def _name(resolver: str) -> str:
+def _name_is(resolver: str) -> str:
     return "Everything together is" if resolver == flow.ALL else f"'{resolver}' is"

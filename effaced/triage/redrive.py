@@ -1,4 +1,4 @@
-"""Another try for a whole set of dead letters, in small steps that anybody may make.
+"""Retrying a whole set of dead letters, in small steps that anybody may make.
 
 The letters are chosen once, at the start. A step takes the next few in one transaction with what became of
 each, so that a step that dies leaves nothing half done and the next one goes on where it was. Each gets a
@@ -72,7 +72,7 @@ def start_redrive(
         raise Refused(f"The pace {said} a second.", problems=[Problem("per_second", said)])
     chosen = taken_of(which)
     if chosen is None:
-        raise _nothing()
+        raise _nothing_matches()
     note = write_note(session, keyring, reason, author=actor)
     redrive_id, now = new_id(), dbtime.now(session)
     session.execute(
@@ -94,7 +94,7 @@ def start_redrive(
     )
     total = _choose(session, redrive_id, chosen)
     if not total:
-        raise _nothing()
+        raise _nothing_matches()
     session.execute(update(Redrive).where(Redrive.id == redrive_id).values(total=total))
     append_one(
         session, RedriveStarted(redrive_id=redrive_id, chosen=total, force=force, **noted(note)), actor=actor
@@ -102,7 +102,7 @@ def start_redrive(
     return redrive_id
 
 
-def _nothing() -> Refused:
+def _nothing_matches() -> Refused:
     said = "fits no open dead letter"
     return Refused(f"Nothing to requeue: the filter {said}.", problems=[Problem("filter", said)])
 
@@ -118,7 +118,7 @@ def cancel_redrive(session: Session, redrive_id: UUID, *, actor: str) -> None:
 
 
 def step(session: Session, redrive_id: UUID, *, ahead: timedelta = AHEAD, limit: int = STEP) -> bool:
-    """Requeue the next few; whether there is more that may be requeued now.
+    """Requeue the next few. Returns whether there is more that may be requeued now.
 
     Whoever finds the redrive in other hands, or ended, does nothing.
     """
@@ -127,7 +127,7 @@ def step(session: Session, redrive_id: UUID, *, ahead: timedelta = AHEAD, limit:
         return False
     now = dbtime.now(session)
     pace = Pace(redrive.per_second, _next_at(redrive, now, ahead))
-    rows = _next(session, redrive, min(limit, _may(pace, now + ahead)))
+    rows = _next(session, redrive, min(limit, _allowance(pace, now + ahead)))
     ids = [letter_id for _, letter_id in rows]
     note = NoteRef(redrive.note_id, redrive.note_hmac)
     results = replay(session, ids, actor=redrive.by, note=note, force=redrive.force, pace=pace) if ids else []
@@ -173,7 +173,10 @@ def advance(db: Database, redrive_id: UUID, *, ahead: timedelta = AHEAD) -> bool
 
 
 def advance_all(db: Database, *, ahead: timedelta = AHEAD, steps: int = 50) -> int:
-    """Advance every redrive as far as its pace allows, each by so many steps at most; how many there are."""
+    """Advance every redrive as far as its pace allows, each by so many steps at most.
+
+    Returns how many there are.
+    """
     with db.read() as session:
         found = running(session)
     for redrive_id in found:
@@ -212,7 +215,7 @@ def _next_at(redrive: Redrive, now: datetime, ahead: timedelta) -> datetime:
     return now if at < now or at > now + 2 * ahead + step else at
 
 
-def _may(pace: Pace, until: datetime) -> int:
+def _allowance(pace: Pace, until: datetime) -> int:
     """How many may be released until then."""
     if pace.per_second is None:
         return STEP

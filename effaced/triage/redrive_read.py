@@ -46,7 +46,7 @@ _COLUMNS = [getattr(Redrive, name) for name in RedriveView.__slots__ if name != 
 
 
 def redrive_view(session: Session, redrive_id: UUID) -> RedriveView:
-    """One redrive; refuses an id that none has."""
+    """One redrive. Raises NotFound for an unknown id."""
     found = session.execute(select(*_COLUMNS).where(Redrive.id == redrive_id)).first()
     if found is None:
         raise NotFound("There is no such redrive.")

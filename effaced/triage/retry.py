@@ -91,8 +91,8 @@ def redrive(
 ) -> list[RedriveResult]:
     """Retry what these dead letters are about. Those that somebody else took are left alone.
 
-    `force` also takes those whose tries are used up. Refuses more than 500 at once: for a longer list there
-    is `redrive_set`.
+    `force` also takes those whose attempts are used up. Refuses more than 500 at once: for a longer list
+    there is `redrive_set`.
     """
     ids = list(dict.fromkeys(ids))
     if not 1 <= len(ids) <= MOST:
@@ -119,9 +119,9 @@ def replay(
     hopeless = _not_retryable(session, ids)
     acquired = acquire_by_person(session, [each for each in ids if each not in hopeless], force=force)
     letters = [_Replayed(acquired[each], pace.next() if pace else None) for each in ids if each in acquired]
-    _external_calls(session, letters, actor, note)
+    _requeue_external_calls(session, letters, actor, note)
     _read_backs(session, letters, actor, note)
-    _local_executions(session, letters, actor, note)
+    _requeue_local_executions(session, letters, actor, note)
     _messages(session, letters, actor, note)
     found = statuses(session, ids)
     return [
@@ -171,7 +171,10 @@ def _reason_not_to_retry(letter: Row[*tuple[Any, ...]]) -> str | None:
 
 
 def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> str:
-    """Have an erasure made once more and read back; its resolver. Its dead letter is replayed with it."""
+    """Have an erasure made once more and read back.
+
+    Returns its resolver. Its dead letter is replayed with it.
+    """
     entry = session.execute(
         select(OutboxRow.request_id, OutboxRow.subject_key_id, OutboxRow.subject_hmac)
         .where(OutboxRow.entry_id == entry_id)
@@ -222,7 +225,9 @@ def _gates(letters: Sequence[_Replayed]) -> dict[UUID, datetime]:
     return {each.letter.entry_id: each.at for each in letters if each.letter.entry_id and each.at}
 
 
-def _external_calls(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
+def _requeue_external_calls(
+    session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef
+) -> None:
     mine = _of(letters, DeadLetterDomain.EXTERNAL_CALL, DeadLetterDomain.ATTESTATION)
     ids = [each.letter.entry_id for each in mine if each.letter.entry_id]
     requeue(session, ids, actor=actor, note=note, gates=_gates(mine))
@@ -245,7 +250,9 @@ def _read_backs(session: Session, letters: Sequence[_Replayed], actor: str, note
         )
 
 
-def _local_executions(session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef) -> None:
+def _requeue_local_executions(
+    session: Session, letters: Sequence[_Replayed], actor: str, note: NoteRef
+) -> None:
     for each in _of(letters, DeadLetterDomain.LOCAL_EXECUTION):
         request = session.get_one(Request, each.letter.request_id)
         request.execute_at, request.execute_attempts = each.at or dbtime.now(session), 0

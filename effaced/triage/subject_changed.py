@@ -37,7 +37,7 @@ def confirm_subject(
 
     If the row changes once more before that, execution stops again.
     """
-    request = _stopped(session, letter_id)
+    request = _lock_undecided(session, letter_id)
     note = write_note(session, keyring, reason, author=actor, request_id=request.id)
     sealed = unseal_subject(keyring, request)
     subject = (
@@ -55,15 +55,15 @@ def cancel_for_changed_subject(
     session: Session, keyring: Keyring, letter_id: UUID, *, actor: str, reason: str
 ) -> Request:
     """Cancel the request: the row is somebody else's. Nothing is erased, here or at any system."""
-    request = _stopped(session, letter_id)
+    request = _lock_undecided(session, letter_id)
     note = write_note(session, keyring, reason, author=actor, request_id=request.id)
     event = RequestCancelled(**noted(note))
     close_unexecuted(session, request, RequestEvent.CANCELLED, event, resolution=CANCELLED, actor=actor)
     return request
 
 
-def _stopped(session: Session, letter_id: UUID) -> Request:
-    """The letter's request, both locked. Conflict if nobody has to decide this any more."""
+def _lock_undecided(session: Session, letter_id: UUID) -> Request:
+    """The letter's request, both locked. Raises Conflict if there is nothing left to decide."""
     about = session.execute(select(DeadLetter.request_id).where(DeadLetter.id == letter_id)).first()
     if about is None:
         raise NotFound("There is no such dead letter.")

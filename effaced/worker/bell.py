@@ -37,7 +37,7 @@ class RqBell:
     def ring(self, resolvers: Iterable[str]) -> None:
         """After a commit: enqueue a job per resolver, unless two exist already."""
         for name in sorted(resolvers):
-            any(self._enqueue(f"drain-{_slug(name)}-{slot}", DRAIN, name) for slot in (0, 1))
+            any(self._enqueue(f"drain-{_id_part(name)}-{slot}", DRAIN, name) for slot in (0, 1))
 
     def sweep(self, resolvers: Iterable[str]) -> None:
         """From the scheduler: enqueue a job per resolver that has something due, whatever was rung before."""
@@ -45,8 +45,8 @@ class RqBell:
         # Those that wait for a worker already. A crashed job is not among them, so it hides nothing.
         waiting = b" ".join(self._queue.waiting())
         for name in sorted(resolvers):
-            if _slug(name).encode() not in waiting:
-                self._enqueue(f"sweep-{_slug(name)}-{tick}", DRAIN, name)
+            if _id_part(name).encode() not in waiting:
+                self._enqueue(f"sweep-{_id_part(name)}-{tick}", DRAIN, name)
 
     def deliver(self) -> None:
         """From the scheduler: enqueue a job that delivers messages, unless one is waiting already."""
@@ -57,6 +57,6 @@ class RqBell:
         return self._queue.ring(DoorbellJob.new(job_id, function, resolver, self._queue.connection))
 
 
-def _slug(resolver: str) -> str:
+def _id_part(resolver: str) -> str:
     # RQ takes only letters, digits, dashes and underscores in ids; resolvers may be called anything.
     return hashlib.sha256(resolver.encode()).hexdigest()[:16]

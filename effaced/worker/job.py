@@ -136,7 +136,7 @@ class DoorbellQueue(Queue):
         return True
 
     def waiting(self) -> list[bytes]:
-        """Ids at the head of the list: enough of them to see that nothing piles up."""
+        """Ids at the head of the list: enough to notice a backlog."""
         return cast(list[bytes], self.connection.eval(_WAITING, 1, self.key))
 
     def pop(self, wait_seconds: float | None) -> bytes | None:

@@ -27,7 +27,7 @@ def prepare(runtime: Runtime) -> None:
 
 def drain(resolver: str) -> None:
     """Drain one resolver for a bounded time. Leases and the sweep recover from any failure."""
-    runtime = _in_this_fork()
+    runtime = _runtime_of_fork()
     try:
         runner = runtime.runner()
         signal.signal(signal.SIGTERM, lambda *_: runner.stop())
@@ -47,7 +47,7 @@ def drain(resolver: str) -> None:
 
 def deliver() -> None:
     """Deliver messages for a bounded time. The sweep enqueues a job for what is left."""
-    runtime = _in_this_fork()
+    runtime = _runtime_of_fork()
     try:
         deliverer = runtime.deliverer()
         signal.signal(signal.SIGTERM, lambda *_: deliverer.stop())
@@ -72,7 +72,7 @@ def require_schema() -> None:
             _runtime.db.dispose()  # a fork must not inherit a connection
 
 
-def _in_this_fork() -> Runtime:
+def _runtime_of_fork() -> Runtime:
     if _runtime is None:
         raise RuntimeError("effaced's jobs run under `effaced worker`")
     _runtime.db.engine.dispose(close=False)  # the parent's connections are not ours

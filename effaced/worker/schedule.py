@@ -44,24 +44,24 @@ class Scheduler:
 
     def tick(self) -> None:
         """One sweep. What fails is logged and tried again at the next."""
-        self._try("execute_due", lambda: self._runtime.executor.execute_due(stopping=self._stop.is_set))
-        self._try("redrives", self._redrives)
-        self._try("waits", self._runtime.restart_waits)
-        self._try("sweep", self._sweep)
-        self._try("messages", self._messages)
-        self._try("retentions", lambda: self._runtime.end_retentions(seconds=_RETENTIONS_FOR))
+        self._run_step("execute_due", lambda: self._runtime.executor.execute_due(stopping=self._stop.is_set))
+        self._run_step("redrives", self._redrives)
+        self._run_step("waits", self._runtime.restart_waits)
+        self._run_step("sweep", self._sweep)
+        self._run_step("messages", self._ring_for_messages)
+        self._run_step("retentions", lambda: self._runtime.end_retentions(seconds=_RETENTIONS_FOR))
         if clock.monotonic() >= self._count_at:
             self._count_at = clock.monotonic() + _COUNT_EVERY
-            self._try("aggregate", RetryMetrics(self._runtime.db).aggregate_hourly)
-            self._try("absences", self._runtime.report_absence_spikes)
+            self._run_step("aggregate", RetryMetrics(self._runtime.db).aggregate_hourly)
+            self._run_step("absences", self._runtime.report_absence_spikes)
         if clock.monotonic() >= self._tidy_at:
             self._tidy_at = clock.monotonic() + _TIDY_EVERY
-            self._try("tidy", self._runtime.tidy)
+            self._run_step("tidy", self._runtime.tidy)
 
     def _redrives(self) -> None:
         self._runtime.advance_redrives()
 
-    def _messages(self) -> None:
+    def _ring_for_messages(self) -> None:
         if self._runtime.deliverer().is_due():
             self._bell.deliver()
 
@@ -69,7 +69,7 @@ class Scheduler:
         if names := self._runtime.due():
             self._bell.sweep(names)
 
-    def _try(self, what: str, step: Callable[[], object]) -> None:
+    def _run_step(self, what: str, step: Callable[[], object]) -> None:
         try:
             step()
         except SchemaMismatch:

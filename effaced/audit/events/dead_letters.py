@@ -57,7 +57,7 @@ class DeadLettersPurged(Noted):
 
 
 class RedriveStarted(Noted):
-    """Another try for a whole set of letters begins; each that is requeued has an event of its own."""
+    """A redrive of a set of dead letters begins; each that is requeued has an event of its own."""
 
     type = "REDRIVE_STARTED"
     redrive_id: UUID

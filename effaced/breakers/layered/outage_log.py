@@ -68,7 +68,7 @@ class OutageLog:
             return set(session.scalars(found))
 
     def mark_as_synced(self, service_name: str, up_to: datetime) -> int:
-        """Mark what failed up to that moment; how many records."""
+        """Mark what failed up to that moment. Returns how many records."""
         confirmed = update(shadow).where(
             shadow.c.service_name == service_name, shadow.c.synced_at.is_(None), shadow.c.failed_at <= up_to
         )
@@ -147,7 +147,7 @@ def _restricted(
 
 
 def delete_old(session: Session, older_than: timedelta) -> int:
-    """Delete records of changes that were synced long ago, and old drift history; how many."""
+    """Delete records of changes that were synced long ago, and old drift history. Returns how many."""
     before = clock.now() - older_than
     old: Iterable[Any] = (
         delete(shadow).where(shadow.c.synced_at < before),

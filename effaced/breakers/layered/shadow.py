@@ -104,7 +104,10 @@ class ShadowLogger:
         return own | (self._outages.unsynced_services() if self._outages is not None else set())
 
     def mark_as_synced(self, service_name: str, *, up_to: datetime | None = None) -> int:
-        """Mark a breaker's records, up to a moment, once their write is confirmed; how many there were."""
+        """Mark a breaker's records, up to a moment, once their write is confirmed.
+
+        Returns how many there were.
+        """
         limit, at, marked = up_to or clock.now(), clock.now(), 0
         with self._lock:
             for index, record in enumerate(self._records):

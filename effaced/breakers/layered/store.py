@@ -230,7 +230,10 @@ class LayeredBreakerStore(BreakerStore):
     # --- recovery ---
 
     def reconcile(self) -> int:
-        """Reconcile what L2 did not take, here and in processes that have ended; how many breakers."""
+        """Reconcile what L2 did not take, here and in processes that have ended.
+
+        Returns how many breakers.
+        """
         with self._link.lock:
             return self._reconcile(0.0)
 

@@ -73,7 +73,7 @@ _log = get_logger(__name__)
 class RedisBreakerStore(BreakerStore):
     """Shared by all processes that use this Redis database. `log` is passed every transition.
 
-    A row that can't be read counts as lost; the layered store writes back what it remembers of it.
+    A row that can't be read counts as lost; the layered store restores it from its own copy.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class RedisBreakerStore(BreakerStore):
 
     def load(self, names: Collection[str]) -> dict[str, CircuitBreakerStateData]:
         names = list(names)
-        return self._rows(names, self._texts(names))
+        return self._rows(names, self._read_rows(names))
 
     def load_all(self) -> list[CircuitBreakerStateData]:
         with _store_errors():
@@ -114,7 +114,7 @@ class RedisBreakerStore(BreakerStore):
     def change(self, names: Collection[str], fn: ChangeFunction[T]) -> T:
         ordered = sorted(names)
         for _ in range(_TRIES):
-            texts = self._texts(ordered)
+            texts = self._read_rows(ordered)
             before = with_new_rows(ordered, self._rows(ordered, texts))
             change = fn(before)
             written = {row.service_name: row for row in changed_rows(before, change)}
@@ -126,9 +126,9 @@ class RedisBreakerStore(BreakerStore):
 
     def recently_deleted(self, names: Collection[str]) -> set[str]:
         names = list(names)
-        return {name for name, text in zip(names, self._texts(names), strict=True) if text == _DELETED}
+        return {name for name, text in zip(names, self._read_rows(names), strict=True) if text == _DELETED}
 
-    def _texts(self, names: Sequence[str]) -> list[bytes]:
+    def _read_rows(self, names: Sequence[str]) -> list[bytes]:
         if not names:
             return []
         with _store_errors():

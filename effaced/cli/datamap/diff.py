@@ -25,9 +25,9 @@ from effaced.datamap.show.diff import Difference, compare
 @json_option
 @click.pass_obj
 def diff(settings: Settings, old: Path | None, new: Path | None, live: bool, as_json: bool) -> None:
-    """Say what the map NEW does that the map OLD does not, the most serious first.
+    """Show what the map NEW does differently from the map OLD, the most serious first.
 
-    NEW is the map in the settings if it is not named. With --live, one map (OLD, or that in the settings) is
+    NEW defaults to the map in the settings. With --live, one map (OLD, or that in the settings) is
     compared with the database: what it does not declare, and what is gone.
 
     Exit code 0 if there is no difference in effect, 1 if there is one, 2 if a map can't be read.

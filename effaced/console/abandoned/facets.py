@@ -49,7 +49,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A filter with its values; those beyond the first few are folded away."""
+    """A filter with its values; all but the first few are collapsed."""
 
     name: str
     values: tuple[Value, ...]
@@ -79,9 +79,11 @@ def facet_rows(session: Session, query: LetterQuery, which: DeadLetterFilter) ->
     found = facets(session, which)
     return [
         Facet("State", _states(query, found.status)),
-        Facet("Where", _plain(query, "domain", found.domain, lambda each: label(DeadLetterDomain(each)))),
-        Facet("System", _plain(query, "resolver", found.resolver, str)),
-        Facet("Error", _plain(query, "error", found.error, str)),
+        Facet(
+            "Where", _facet_values(query, "domain", found.domain, lambda each: label(DeadLetterDomain(each)))
+        ),
+        Facet("System", _facet_values(query, "resolver", found.resolver, str)),
+        Facet("Error", _facet_values(query, "error", found.error, str)),
         Facet("Attention", _marks(session, query, which)),
     ]
 
@@ -100,10 +102,10 @@ def _states(query: LetterQuery, counts: Mapping[str, int]) -> tuple[Value, ...]:
     )
 
 
-def _plain(
+def _facet_values(
     query: LetterQuery, field: str, counts: Mapping[str, int], words: Callable[[str], str]
 ) -> tuple[Value, ...]:
-    """A value that is chosen leads back to all of them."""
+    """One link per value of the field. The link of the selected value removes the filter."""
     chosen = getattr(query, field)
     known = dict(counts) if not chosen or chosen in counts else {**counts, chosen: 0}
     return tuple(

@@ -62,7 +62,7 @@ class MapView:
 
 
 def view_of(connection: Connection, data_map: DataMap, path: Path, find: str) -> MapView:
-    """The map in force, checked against the database as it is this moment."""
+    """The map in force, checked against the database as it is now."""
     schema = read_schema(connection, data_map.schemas)
     problems = find_problems(connection, schema, data_map)
     return MapView(

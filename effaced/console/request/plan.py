@@ -85,7 +85,7 @@ class Plan:
 
 
 def plan_of(session: Session, request: Request, *, with_samples: bool = False) -> Plan:
-    """Counted just now; nothing is changed by looking."""
+    """A dry run: what an execution would do, counted now. Changes nothing."""
     try:
         return _plan(session, request, with_samples=with_samples)
     except (NotFound, Unavailable, Refused) as error:

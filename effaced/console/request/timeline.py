@@ -1,4 +1,4 @@
-"""One request's story: events of the trail and tries at external calls, merged by time, in plain words."""
+"""One request's story: events of the trail and attempts at external calls, merged by time, in plain words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COMPLETED = (ErasureCompleted.type, RectificationCompleted.type, VerificationCo
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One line of the story. `note` is what a person typed; `minor` lines are tries."""
+    """One line of the story. `note` is what a person typed; `minor` lines are attempts."""
 
     at: datetime
     text: str
@@ -64,7 +64,7 @@ class Records:
 
 
 def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUID) -> Timeline:
-    """The last 300 events and tries of a request, oldest first."""
+    """The last 300 events and attempts of a request, oldest first."""
     events = last_events_of(session, request_id, limit=MOST + 1)
     # What a person does by hand was never tried; its event says that somebody is waited for.
     tries = last_attempts_of(session, request_id, limit=MOST + 1)
@@ -75,7 +75,7 @@ def timeline(session: Session, keyring: Keyring, zone: ZoneInfo, request_id: UUI
 
 
 def merge_by_time(session: Session, keyring: Keyring, zone: ZoneInfo, records: Records) -> Timeline:
-    """One timeline of events, tries, and the notes that belong to no event. Erased notes are left out."""
+    """One timeline of events, attempts, and the notes that belong to no event. Erased notes are left out."""
     note_of = records.note_of
     texts = read_notes(session, keyring, [*note_of.values(), *(note.id for note in records.notes)])
     remarks = [note for note in records.notes if note.id in texts and note.id not in note_of.values()]
@@ -103,7 +103,7 @@ def notes_named_by(events: list[AuditLine], remarks: list[Note]) -> dict[int, UU
 
 
 def _rank(line: AuditLine) -> int:
-    """Within one moment: decisions, then remarks, then tries, then what became of the tries."""
+    """Within one moment: decisions, then remarks, then attempts, then what became of them."""
     return 3 if line.entry_id or line.type in _COMPLETED else 0
 
 

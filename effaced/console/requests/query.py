@@ -32,7 +32,10 @@ SOONEST, LATEST = "soonest", "latest"
 
 @dataclass(frozen=True, slots=True)
 class RequestQuery:
-    """The filters of the list. `found` are the ids that a subject search came to, `subject` its token."""
+    """The filters of the list.
+
+    `found` holds the ids that a subject search returned, `subject` that search's token.
+    """
 
     status: str = OPEN
     due: Due | None = None

@@ -165,7 +165,8 @@ def _page(name: str, plan: Plan, typed: Typed) -> Page:
     )
 
 
-def _also_blocked(name: str, plan: Plan) -> str:
+def _host_still_blocks(name: str, plan: Plan) -> str:
+    """A sentence to append if the host's breaker still blocks calls to this resolver; else empty."""
     host = blocking_host(runtime().breakers, plan.breaker, runtime().called)
     return f" The breaker of its host {host.partition(':')[2]} still blocks calls to {name}." if host else ""
 
@@ -173,7 +174,7 @@ def _also_blocked(name: str, plan: Plan) -> str:
 def _said(name: str, plan: Plan) -> str:
     whose = f"the host {plan.breaker.partition(':')[2]}" if plan.on_host else name
     if plan.verb is Verb.RESET:
-        return f"The breaker of {whose} was reset.{_also_blocked(name, plan)}"
+        return f"The breaker of {whose} was reset.{_host_still_blocks(name, plan)}"
     return {
         Verb.OPEN: f"The breaker of {whose} is pinned open.",
         Verb.CLOSE: f"The breaker of {whose} is pinned closed.",

@@ -86,7 +86,8 @@ class SchemaGuard:
 
 
 def open_database(url: str) -> Database:
-    """The database of a process that works on effaced's tables: no transaction begins on a wrong schema."""
+    """The database of a process that works on effaced's tables: no transaction starts on an incompatible
+    schema."""
     database = Database(url)
     SchemaGuard().watch(database.sessions, database.readers)
     return database

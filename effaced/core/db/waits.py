@@ -27,7 +27,7 @@ _AT_MOST = dbtime.moment("at_most")
 def restart(
     session: Session, began: Column[Any], ends: Sequence[Column[Any]], which: ColumnElement[bool]
 ) -> int:
-    """Begin a lot of those waits anew that began in the future; how many.
+    """Begin a lot of those waits anew that began in the future. Returns how many.
 
     Where there are many rows, `which` is the condition of a partial index on `began`: then a look is cheap.
     """

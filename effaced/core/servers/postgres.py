@@ -24,7 +24,7 @@ _PORTS = range(20_000, 32_000)
 class Postgres(Server):
     """A PostgreSQL on a port of 127.0.0.1. Its data outlives a `stop`, not a `close`.
 
-    Unless `durable`, it never waits for the disk: right for tests, wrong for measuring. It tries one of
+    Unless `durable`, it never waits for the disk: fine for tests, wrong for benchmarks. It tries one of
     `ports` after the other until it can listen there.
     """
 
@@ -76,7 +76,7 @@ class Postgres(Server):
         return folder
 
     def _initialise(self, folder: Path) -> None:
-        if self._user is not None and not _open_to_everybody(self._install):
+        if self._user is not None and not _reachable_by_all_users(self._install):
             self._install = _copy_install(self._install, folder)
         secret = folder / "password"
         write_private(secret, self._password)
@@ -136,7 +136,7 @@ def _unprivileged_user() -> User | None:
     raise ConfigurationError("PostgreSQL does not run as root, and there is no user `nobody` to run it as.")
 
 
-def _open_to_everybody(path: Path) -> bool:
+def _reachable_by_all_users(path: Path) -> bool:
     return all(each.stat().st_mode & 0o001 for each in (path, *path.parents))
 
 

@@ -84,7 +84,7 @@ class Child:
             time.sleep(0.01)
 
     def end(self, *signals: signal.Signals) -> None:
-        """Send the signals in turn until the server has ended, then dismiss the watcher."""
+        """Send the signals in turn until the server has ended, then stop the watcher."""
         if self._process is not None:
             for each in (*signals, signal.SIGKILL):
                 self._process.send_signal(each)

@@ -15,7 +15,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
 class Reading:
-    """One reading of one file; gathers problems as it goes. `under` is the key that holds the blocks."""
+    """One pass over one file; collects problems. `under` is the key that holds the blocks."""
 
     under: str
     block_has: str

@@ -49,11 +49,11 @@ def read_yaml(path: Path) -> YamlFile:
         broken = Problem(f"{path}:1", "is not valid YAML: it holds a tag or a value that YAML does not know")
         raise ConfigurationError(f"{path} can't be used.", problems=[broken])
     file = YamlFile(path, data, dict(reversed(places)))
-    _refuse_repeated(file, places)
+    _refuse_duplicate_keys(file, places)
     return file
 
 
-def _refuse_repeated(file: YamlFile, places: list[tuple[Place, int]]) -> None:
+def _refuse_duplicate_keys(file: YamlFile, places: list[tuple[Place, int]]) -> None:
     seen: dict[Place, int] = {}
     repeated: set[Place] = set()
     problems = []

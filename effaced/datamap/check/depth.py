@@ -20,7 +20,10 @@ _WORTH_ASKING = 5
 
 
 def depth_problems(connection: Connection, schema: LiveSchema, data_map: DataMap) -> Iterator[Finding]:
-    """For a map without other problems. The statements are only explained, not run."""
+    """Tables whose links nest deeper than SQLite can parse.
+
+    The statements are explained and not run; the map must have passed all other checks.
+    """
     if schema.dialect != "sqlite":
         return
     columns = schema.tables[data_map.subject].columns

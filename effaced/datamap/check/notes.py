@@ -20,7 +20,7 @@ Finding = tuple[int, str]
 def find_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) -> list[Problem]:
     """Every note about a map without problems."""
     found = {
-        *_sounds_personal(data_map),
+        *_doubtful_not_personal(data_map),
         *_tables_of_people(schema, data_map),
         *_slow_links(schema, data_map),
         *_retentions_over(data_map),
@@ -34,7 +34,8 @@ def find_notes(connection: Connection, schema: LiveSchema, data_map: DataMap) ->
     return [Problem(data_map.where(line), message) for line, message in sorted(found)]
 
 
-def _sounds_personal(data_map: DataMap) -> Iterator[Finding]:
+def _doubtful_not_personal(data_map: DataMap) -> Iterator[Finding]:
+    """Columns declared not_personal whose names suggest personal data."""
     for name, table in data_map.tables.items():
         mentioned = {column for mention in table.mentions for column in mention.columns}
         for column, rule in table.columns.items():

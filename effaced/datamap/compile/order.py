@@ -132,7 +132,7 @@ class _Edges:
         return {statement: hard | self.soft[statement] for statement, hard in self.hard.items()}
 
     def cycles(self) -> list[set[Statement]]:
-        """Groups of statements that all wait for each other."""
+        """Groups of statements that depend on each other."""
         return sorted((set(each) for each in strongly_connected(self.both)), key=min)
 
 

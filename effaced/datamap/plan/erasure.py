@@ -144,7 +144,7 @@ def plan_erasure(
 
 
 def current_plan(session: Session, plan: ErasurePlan) -> ErasurePlan:
-    """The same plan while it fits the schema that this transaction meets; else one made anew.
+    """The same plan while it fits the schema that this transaction sees; else one made anew.
 
     Raises ConfigurationError with every problem if the map does not fit the schema any more. The schema may
     still change before the erasure: whatever changes rows by a plan asks once more, after its last statement.

@@ -151,7 +151,7 @@ def plan_retention(plan: ErasurePlan, zone: ZoneInfo) -> RetentionPlan:
     order = find_order(plan.schema, map_after_retention(data_map))
     tables = [statement.table for statement in order.statements if statement.is_main]
     names = [each for each in tables if data_map.tables[each].retained and is_findable(data_map, each)]
-    keeps = {name: statements.keep(name) for name in names}
+    keeps = {name: statements.for_table(name) for name in names}
     others = {name: plan_retention(each, zone) for name, each in plan.others.items()}
     return RetentionPlan(plan, zone, keeps, others)
 
@@ -167,7 +167,8 @@ class _Statements:
     plan: ErasurePlan
     zone: ZoneInfo
 
-    def keep(self, name: str) -> TableRetention:
+    def for_table(self, name: str) -> TableRetention:
+        """The statements that count, delete and change what is retained in this table."""
         rule, schema = self.plan.data_map.tables[name], self.plan.schema
         table, dialect, theirs = schema.table(name), schema.dialect, self.plan.rows_of_person(name)
         untils = tuple(dict.fromkeys(each.until for each in ending_columns(rule).values() if each.until))

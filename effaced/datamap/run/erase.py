@@ -174,7 +174,7 @@ def count_reachable(session: Session, plan: ErasurePlan, subject_id: str) -> dic
 def refusal(verb: str, table: str, error: DBAPIError) -> DatabaseRefusal | None:
     """A database error as a Conflict that names the table and the rule, and quotes no row.
 
-    None for locks and lost connections: another try may go through.
+    None for locks and lost connections: another attempt may go through.
     """
     if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
         return None

@@ -19,7 +19,7 @@ def mask(value: Any) -> str:
     if value is None:
         return NOTHING
     if isinstance(value, str):
-        return _text(value)
+        return _mask_text(value)
     if isinstance(value, bool):
         return HIDDEN
     if isinstance(value, bytes | bytearray | memoryview):
@@ -29,7 +29,7 @@ def mask(value: Any) -> str:
     return "".join(DOT if each.isalnum() else each for each in str(value))[:_LONGEST]
 
 
-def _text(text: str) -> str:
+def _mask_text(text: str) -> str:
     # Only the end is searched: it is at most a dot, six letters and a line break.
     found = _ENDING.search(text[-8:]) if "@" in text else None
     ending = found[0] if found else ""

@@ -146,7 +146,7 @@ class LiveCell(ColumnClause[Any]):
 
 @dataclass(frozen=True)
 class LiveSchema:
-    """The company's tables on the search path and in the named schemas, without effaced's own."""
+    """The company's tables on the search path and in the named schemas, excluding effaced's own."""
 
     dialect: str
     tables: Mapping[str, LiveTable]

@@ -55,7 +55,7 @@ def main(
     seed: int,
     expire_after: float,
 ) -> None:
-    """Run the demo company's fake vendors on 127.0.0.1. Faults are switched on the page at /."""
+    """Run the demo company's fake vendors on 127.0.0.1. Switch faults on and off on the page at /."""
     keep_files_private()
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def log_message(self, *_: object) -> None:
-        """Say nothing; `calls` holds what happened."""
+        """Log nothing; `calls` records what happened."""
 
     def do_GET(self) -> None:
         if urlsplit(self.path).path == "/" and self.server.only is None:

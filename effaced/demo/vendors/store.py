@@ -82,7 +82,7 @@ class Store:
             self._db.executemany("INSERT OR IGNORE INTO records (vendor, key, body) VALUES (?, ?, ?)", rows)
 
     def find(self, vendor: str, key: str) -> dict[str, dict[str, object]]:
-        """The records a reference means: one, or all under a prefix. What has expired is gone."""
+        """The records that a reference denotes: one, or all under a prefix. Expired records are left out."""
         if VENDORS[vendor].by_prefix:
             return self._select(vendor, "substr(key, 1, length(?)) = ?", key, key)
         return self._select(vendor, "key = ?", key)

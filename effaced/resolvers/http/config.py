@@ -65,7 +65,7 @@ class Call(Strict):
     body: Annotated[Any, AfterValidator(_json_template)] = Field(default=None, alias="json")
 
     @model_validator(mode="after")
-    def _names_somebody(self) -> Call:
+    def _requires_ref(self) -> Call:
         if not any(uses_ref(part) for part in (self.path, self.query, self.body)):
             raise ValueError("{ref} must stand in path, query or json: a call has to name its subject")
         return self
@@ -101,7 +101,7 @@ class RectifyCall(Strict):
     body: Annotated[dict[str, Any] | None, AfterValidator(_json_template)] = Field(default=None, alias="json")
 
     @model_validator(mode="after")
-    def _names_somebody(self) -> RectifyCall:
+    def _requires_ref(self) -> RectifyCall:
         if not any(uses_ref(part) for part in (self.path, self.query, self.body)):
             raise ValueError("{ref} must stand in path, query or json: a call has to name its subject")
         return self

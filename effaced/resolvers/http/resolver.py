@@ -24,7 +24,7 @@ _LOOK_AGAIN = 86_400
 
 
 class HttpSystem:
-    """One system over HTTP. What it can do is in the classes below, one ability each."""
+    """One system over HTTP. Its abilities are in the classes below, one each."""
 
     def __init__(self, name: str, config: HttpConfig, limits: Limits) -> None:
         self.name = name

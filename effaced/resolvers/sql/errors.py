@@ -40,7 +40,7 @@ _UNREACHABLE = ("sqlstate_08", "sqlite_cantopen", "sqlite_ioerr", "sqlite_full",
 _OTHER_SCHEMA = ("sqlstate_42", "sqlstate_3F", "sqlite_error", "sqlite_schema")
 
 
-def is_of_the_schema(error: Exception) -> bool:
+def may_be_stale_plan(error: Exception) -> bool:
     """Whether it may come from a plan that is older than the schema."""
     if isinstance(error, DatabaseRefusal):
         return not error.code.startswith(_NOT_ALLOWED + _MAY_PASS)

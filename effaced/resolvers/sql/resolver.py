@@ -107,7 +107,7 @@ class SqlResolver:
             pass
         finally:
             if not call.done() and not call.cancel():
-                await _call_off(answer, span)
+                await _cancel(answer, span)
         raise CallTimeout("No answer in time.", code="timeout")
 
     def _acquire(self) -> _Open:
@@ -212,8 +212,8 @@ def _told(work: Callable[[OtherDatabase, Span], T], database: OtherDatabase, spa
     raise trouble
 
 
-async def _call_off(answer: asyncio.Future[Any], span: Span) -> None:
-    """End the statement and with it the transaction; waits for that, but not for ever."""
+async def _cancel(answer: asyncio.Future[Any], span: Span) -> None:
+    """End the statement and with it the transaction; waits for that, up to a limit."""
     for _ in range(_TRIES):
         await asyncio.to_thread(span.end)
         await asyncio.wait({answer}, timeout=_PAUSE)

@@ -29,7 +29,7 @@ from effaced.resolvers.protocols import AlreadyAbsent, Answer, Erased, Rectified
 from effaced.resolvers.sql import ledger
 from effaced.resolvers.sql.config import SqlConfig
 from effaced.resolvers.sql.database import OtherDatabase, Span
-from effaced.resolvers.sql.errors import is_of_the_schema
+from effaced.resolvers.sql.errors import may_be_stale_plan
 
 _LONGEST_BASIS = 64
 T = TypeVar("T")
@@ -131,7 +131,7 @@ class Work:
         act: Callable[[Session, ErasurePlan], ledger.Done],
     ) -> ledger.Answered:
         def attempt(plan: ErasurePlan) -> ledger.Answered:
-            self._require_ledger(db, span)
+            self._ensure_ledger(db, span)
             with db.begin(span) as session:
                 if not self._config.ledger:
                     return act(session, plan).answer
@@ -149,7 +149,7 @@ class Work:
             try:
                 return attempt(plan)
             except Exception as error:
-                if not isinstance(error, SchemaChanged) and not is_of_the_schema(error):
+                if not isinstance(error, SchemaChanged) and not may_be_stale_plan(error):
                     raise
         return attempt(self._plan_anew(db, span, plan))
 
@@ -165,7 +165,7 @@ class Work:
     def _make_plan(self, session: Session) -> ErasurePlan:
         return plan_erasure(session.connection(), self._map, hashing=self._hashing).for_people(self._people)
 
-    def _require_ledger(self, db: OtherDatabase, span: Span) -> None:
+    def _ensure_ledger(self, db: OtherDatabase, span: Span) -> None:
         if self._config.ledger and not self._has_ledger:
             with db.begin(span) as session:
                 ledger.make(session)
