@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import pytest
+from waiting import PATIENCE
 
 from effaced.core import clock
 from effaced.demo.vendors import Vendors
@@ -64,7 +65,9 @@ class VendorHooks:
             "auth": {"bearer": self.vendors.token},
             "gone": [404],
         }
-        return from_config(self.vendor, common | dict(self.config), Limits(timeout=timedelta(seconds=10)))
+        return from_config(
+            self.vendor, common | dict(self.config), Limits(timeout=timedelta(seconds=PATIENCE))
+        )
 
     def add_person(self) -> SubjectRef:
         value = self.people.format(next(NUMBERS))

@@ -34,7 +34,7 @@ def test_the_message_is_sent_again_under_the_same_id_once_the_lease_has_ended(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     town = Town(db, tmp_path)
     with receiver() as oncall:
-        town.configure(webhook(oncall, more=", timeout: 60").replace("timeout: 5, ", ""))
+        town.configure(webhook(oncall))
         town.tell()
         oncall.stall = True
         process = subprocess.Popen([sys.executable, "-c", DELIVER, migrated_url, str(town.path)])

@@ -23,7 +23,7 @@ from effaced.runtime import Runtime
 
 def webhook(to: Receiver, name: str = "oncall", more: str = "") -> str:
     """A block of notify.yaml for this receiver."""
-    return f"{{{name}: {{kind: webhook, url: '{to.url}', secret: '{SECRET}', timeout: 5{more}}}}}"
+    return f"{{{name}: {{kind: webhook, url: '{to.url}', secret: '{SECRET}', timeout: 60{more}}}}}"
 
 
 def abandoned(**facts: object) -> EntryAbandoned:

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import make_url
+from waiting import PATIENCE
 
 from effaced.core.crypto import Keyring
 from effaced.resolvers.protocols import Limits
@@ -119,7 +120,7 @@ class Shop:
         self,
         text: str = GOES,
         *,
-        timeout: float = 10,
+        timeout: float = PATIENCE,
         concurrency: int = 10,
         name: str = "shop",
         keyring: Keyring | None = None,

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from letters_cast import Post
 from saga_cast import KEYRING
-from waiting import eventually
+from waiting import PATIENCE, eventually
 
 from effaced.cli.groups import deadletter
 from effaced.core.config import Settings
@@ -440,7 +440,7 @@ def test_ctrl_c_cancels_a_set_where_it_is(post: Post, migrated_sqlite_url: str, 
     try:
         eventually(lambda: post.statuses().count("replaying") == 2, "two of four requeued")
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.wait(30)

@@ -22,7 +22,7 @@ FACTS = {"resolver": "crm", "attempts": 8, "error": "Rejected", "code": "http_42
 
 
 def target(
-    box: Mailbox, *, to: tuple[str, ...] = ("olga@office.example",), timeout: float = 5, **smtp: object
+    box: Mailbox, *, to: tuple[str, ...] = ("olga@office.example",), timeout: float = 60, **smtp: object
 ) -> EmailTarget:
     config = EmailConfig.model_validate(
         {

@@ -18,7 +18,7 @@ from effaced.notify.webhook import WebhookConfig, WebhookTarget
 FACTS = {"resolver": "crm", "attempts": 8, "error": "Rejected"}
 
 
-def target(url: str, *, timeout: float = 5) -> WebhookTarget:
+def target(url: str, *, timeout: float = 60) -> WebhookTarget:
     config = WebhookConfig(kind="webhook", url=url, secret=SECRET, timeout=timeout)  # type: ignore[arg-type]
     return WebhookTarget("oncall", config)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from other_database import Shop
+from waiting import PATIENCE
 
 from effaced.resolvers.http import HttpResolver, from_config
 from effaced.resolvers.protocols import Limits
@@ -144,7 +145,7 @@ MakeResolver = Callable[..., HttpResolver]
 def make(vendor: Scripted) -> MakeResolver:
     """A resolver for the vendor: DELETE /people/{ref}, with whatever else a test wants."""
 
-    def build(*, timeout: float = 10, **config: Any) -> HttpResolver:
+    def build(*, timeout: float = PATIENCE, **config: Any) -> HttpResolver:
         block = {"base_url": vendor.url, "erase": {"method": "DELETE", "path": "/people/{ref}"}} | config
         return from_config("vendor", block, Limits(timeout=timedelta(seconds=timeout)))
 

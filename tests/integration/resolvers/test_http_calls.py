@@ -9,6 +9,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from waiting import PATIENCE
 
 from effaced.core import http_clients as clients
 from effaced.model import SubjectRef
@@ -84,7 +85,7 @@ def test_cookies_of_one_call_are_not_sent_with_the_next(vendor, make):
 
 def _registry(vendor, **config) -> ResolverRegistry:
     block = {"base_url": vendor.url, "erase": {"method": "DELETE", "path": "/people/{ref}"}} | config
-    limits = Limits(timeout=timedelta(seconds=10))
+    limits = Limits(timeout=timedelta(seconds=PATIENCE))
     return ResolverRegistry(
         tuple(Registered(name, "person", from_config(name, dict(block), limits)) for name in ("one", "two"))
     )

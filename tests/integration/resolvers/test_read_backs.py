@@ -33,7 +33,7 @@ resolvers:
     auth: {bearer: "${TOKEN}"}
     erase: {method: DELETE, path: "/contacts/{ref}"}
     verify: {path: "/contacts/{ref}", absent: [404], present: [200]}
-    timeout: 5
+    timeout: 60
 """
 ENVIRON = {"CRM": "https://crm.example", "TOKEN": "t0ken-one"}
 
@@ -105,7 +105,7 @@ def test_a_changed_configuration_is_unproven_again(
     assert (found.proof, found.reason) == (ReadBackProof.UNPROVEN, CheckReason.CONFIGURATION_CHANGED)
 
 
-@pytest.mark.parametrize("replaced", [("timeout: 5", "timeout: 9"), ("timeout: 5", "canary: con_1")])
+@pytest.mark.parametrize("replaced", [("timeout: 60", "timeout: 61"), ("timeout: 60", "canary: con_1")])
 def test_limits_and_the_canary_itself_change_nothing(
     db: Database, crm: Registered, tmp_path: Path, replaced: tuple[str, str]
 ) -> None:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from waiting import eventually
+from waiting import PATIENCE, eventually
 
 from effaced.core import clock
 from effaced.core.errors import Refused, Unavailable
@@ -34,7 +34,9 @@ def vendors():
 @pytest.fixture
 def web(vendors):
     headers = {"Authorization": f"Bearer {vendors.token}"}
-    with httpx.Client(base_url=vendors.base_url, headers=headers, trust_env=False, timeout=10) as client:
+    with httpx.Client(
+        base_url=vendors.base_url, headers=headers, trust_env=False, timeout=PATIENCE
+    ) as client:
         yield client
 
 
@@ -368,5 +370,5 @@ def test_the_process_serves_the_company_and_ends_cleanly_on_sigterm(tmp_path):
             )
         finally:
             process.send_signal(signal.SIGTERM)
-            code = process.wait(timeout=20)
+            code = process.wait(timeout=PATIENCE)
     assert (answer.status_code, code) == (200, 0)
