@@ -111,7 +111,7 @@ def change_of_request(name: str) -> Response:
 
 
 @of_requests.delete("/<name>/retry")
-def clear_for_request(name: str) -> Response:
+def clear_of_request(name: str) -> Response:
     key = _sender()
     return _clear(key, _of_request(key, name))
 
