@@ -1,6 +1,6 @@
-"""The outbox as a library, statement by statement of section O: the number stands with each test.
+"""The outbox as a library: what it promises, each test with the number of its row in docs/guarantees.md.
 
-What is not here is shown elsewhere; the list of all of them is in docs/guarantees.md.
+What is not here is shown elsewhere; docs/guarantees.md says where.
 """
 
 from __future__ import annotations
