@@ -62,7 +62,7 @@ def show(name: str) -> Response:
 
 @blueprint.get("/<name>/attempts")
 def attempts(name: str) -> Response:
-    """Every attempt at the request's external calls, oldest first."""
+    """Every attempt at the request's external calls, in the order in which they were written down."""
     runtime = current_runtime()
     key = require_key(runtime.db, Scope.REQUESTS_READ)
     only(request.args, "after", "limit")

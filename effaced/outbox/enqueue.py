@@ -48,7 +48,8 @@ class Call:
     history: History | None = None
 
     def __post_init__(self) -> None:
-        raise_problem(resolver_name_problem(self.resolver))
+        for name in (self.resolver, *self.after):
+            raise_problem(resolver_name_problem(name))
         raise_problem(name_problem("A reference's kind", self.ref.kind, LONGEST_KIND))
 
 

@@ -172,7 +172,7 @@ class AttemptLine:
 
 
 def last_attempts_of(session: Session, request_id: UUID, *, limit: int) -> list[AttemptLine]:
-    """The last attempts of one request, in the order in which they happened."""
+    """The last attempts of one request, in the order in which they were written down."""
     columns = [getattr(Attempt, name) for name in AttemptLine.__slots__]
     query = select(*columns).where(Attempt.request_id == request_id).order_by(Attempt.id.desc()).limit(limit)
     return [AttemptLine(*row) for row in reversed(session.execute(query).all())]
@@ -181,7 +181,7 @@ def last_attempts_of(session: Session, request_id: UUID, *, limit: int) -> list[
 def list_attempts(
     session: Session, request_id: UUID, *, after: str | None = None, limit: int = PAGE
 ) -> Page[AttemptLine]:
-    """The attempts of one request, oldest first."""
+    """The attempts of one request, in the order in which they were written down: paging misses none."""
     columns = [getattr(Attempt, name) for name in AttemptLine.__slots__]
     query = select(*columns).where(Attempt.request_id == request_id).order_by(Attempt.id).limit(limit + 1)
     if after is not None:

@@ -21,6 +21,7 @@ from effaced.core.db import dbtime
 from effaced.core.db.transactions import own_sessions, require_transaction
 from effaced.core.errors import ConfigurationError
 from effaced.core.names import name_problem, raise_problem
+from effaced.core.retry_defaults import BATCH_SIZE
 from effaced.model import Correction, CorrectionValue, OutboxOperation, OutboxStatus, SubjectRef, new_id
 from effaced.outbox import claim as claims
 from effaced.outbox.countdown import Completed, remaining
@@ -120,10 +121,10 @@ class Outbox:
         on_operations_complete: OnComplete = _leave_open,
         verifies: Callable[[str], bool] = _reads_nothing_back,
     ) -> None:
-        if outbox.name != outbox_table.name:
+        if outbox.fullname != outbox_table.fullname:
             raise ConfigurationError(
-                f"Outbox: the table must be {outbox_table.name}, not {outbox.name}: its rows, counters and"
-                " dead letters are written together."
+                f"Outbox: the table must be {outbox_table.fullname}, not {outbox.fullname}: its rows, counters"
+                " and dead letters are written together."
             )
         sessions = own_sessions(session_factory)
         self.sessions = with_sink(sessions, audit_sink) if audit_sink else sessions
@@ -151,7 +152,7 @@ class Outbox:
                 operation=operation,
             )
 
-    def claim_batch(self, limit: int = 50, *, lease: timedelta = _LEASE) -> Sequence[OutboxEntry]:
+    def claim_batch(self, limit: int = BATCH_SIZE, *, lease: timedelta = _LEASE) -> Sequence[OutboxEntry]:
         """Claim due entries of any resolver, the oldest first. One whose runner died comes by itself."""
         require_positive("Outbox.claim_batch", limit=limit, lease=lease)
         with self.sessions.begin() as session:

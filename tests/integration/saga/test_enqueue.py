@@ -94,6 +94,12 @@ class TestTable:
         with pytest.raises(ConfigurationError, match="must be effaced_outbox, not my_outbox"):
             Outbox(house.db.sessions, other, keyring=KEYRING)
 
+    def test_a_table_of_another_schema_is_refused(self, house: House) -> None:
+        """Rows would be written to effaced's own table all the same, and counted in the other one."""
+        other = outbox_table.to_metadata(MetaData(), schema="elsewhere")
+        with pytest.raises(ConfigurationError, match=r"not elsewhere\.effaced_outbox"):
+            Outbox(house.db.sessions, other, keyring=KEYRING)
+
     def test_the_same_table_of_another_metadata_is_taken(self, house: House) -> None:
         enqueue(house, entry())
         mine = outbox_table.to_metadata(MetaData())

@@ -38,6 +38,8 @@ def test_a_name_that_can_not_be_kept_is_refused_before_anything_is_enqueued(hous
             Outbox(house.db.sessions, keyring=KEYRING).enqueue(session, entries)
         with pytest.raises(ConfigurationError, match=SENTENCE):
             Call(name, REF)
+        with pytest.raises(ConfigurationError, match=SENTENCE):
+            Call("crm", REF, after=[name])
     assert house.entries() == []
 
 
