@@ -123,8 +123,8 @@ class Outbox:
     ) -> None:
         if outbox.fullname != outbox_table.fullname:
             raise ConfigurationError(
-                f"Outbox: the table must be {outbox_table.fullname}, not {outbox.fullname}: its rows, counters"
-                " and dead letters are written together."
+                f"Outbox: the table must be {outbox_table.fullname}, not {outbox.fullname}: its rows,"
+                " counters and dead letters are written together."
             )
         sessions = own_sessions(session_factory)
         self.sessions = with_sink(sessions, audit_sink) if audit_sink else sessions
