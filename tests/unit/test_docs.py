@@ -83,16 +83,6 @@ def test_every_name_in_the_story_is_in_the_code() -> None:
     assert [each for each in names if resolve(each) is None] == []
 
 
-def test_every_name_that_seed_items_have_here_is_in_the_code() -> None:
-    page = (DOCS / "reference" / "seeds.md").read_text(encoding="utf-8")
-    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    names = dotted_names("\n".join(here for _seed, here, *_why in rows))
-    assert len(names) > 150, "the table names what each seed item is called here"
-    packages = {path.stem for path in (ROOT / "effaced").iterdir()}
-    names += [each for each in dotted_names(page) if each.partition(".")[0] in packages]
-    assert [each for each in names if resolve(each) is None] == []
-
-
 def test_contributing_has_a_line_for_each_package() -> None:
     table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The packages")[2]
     listed = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", table.partition("\n## ")[0], re.MULTILINE)
