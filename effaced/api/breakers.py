@@ -24,6 +24,7 @@ from effaced.breakers.policy import DEFAULTS
 from effaced.breakers.telemetry import DAY_S, KEPT, LONGEST_S, SHORTEST_S, summary
 from effaced.breakers.view import find_name, read_views, transition_dict
 from effaced.core import clock
+from effaced.core.errors import Problem, Refused
 from effaced.model import PolicyKind
 
 blueprint = Blueprint("breakers", __name__)
@@ -187,6 +188,9 @@ def change(name: str) -> Response:
     """Change fields of a breaker's policy or a resolver's rate; `defaults` changes them for all."""
     actor, runtime, breaker = _operator(), current_runtime(), _named_or_defaults(name)
     body = read_body(request, PolicyBody)
+    if not body.fields and body.rate_per_second is None:
+        problem = Problem("fields", "must name a field to change, if rate_per_second is not given")
+        raise Refused("The request body is invalid.", problems=[problem])
     changes: dict[PolicyKind, dict[str, Any]] = {PolicyKind.BREAKER: body.fields}
     if body.rate_per_second is not None:
         changes[PolicyKind.RATE] = {"rate_per_second": body.rate_per_second}

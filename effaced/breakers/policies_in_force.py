@@ -8,7 +8,14 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from effaced.breakers.model import BreakerRole
-from effaced.breakers.policy import DEFAULTS, BreakerPolicies, BreakerPolicy, CallLimits, Overrides, merge
+from effaced.breakers.policy import (
+    DEFAULTS,
+    BreakerPolicies,
+    BreakerPolicy,
+    CallLimits,
+    Overrides,
+    with_changes,
+)
 from effaced.core import clock
 from effaced.core.log import get_logger
 from effaced.model import PolicyKind, PolicyScope
@@ -43,19 +50,20 @@ class PoliciesInForce:
         self._base = self._current = base
         self._read = read
         self._limits = limits
+        self._asks = read is not None or limits is not None
         self._overrides: Overrides = {}
         self._call_limits: Mapping[str, CallLimits] = {}
-        self._local: dict[str, Any] = {}
+        self._local: dict[str, dict[str, Any]] = {}
         self._refresh_at = 0.0
 
     def named(self, service_name: str, role: BreakerRole = BreakerRole.ERASE) -> BreakerPolicy:
-        if self._read is not None and clock.monotonic() >= self._refresh_at:
+        if self._asks and clock.monotonic() >= self._refresh_at:
             self._refresh_at = clock.monotonic() + _REFRESH_S
-            self._refresh(self._read)
+            self._refresh()
         return self._current.named(service_name, role)
 
     def update(self, service_name: str, fields: Mapping[str, Any]) -> BreakerPolicy:
-        local = merge(self._local, {service_name: fields})
+        local = {**self._local, service_name: with_changes(self._local.get(service_name) or {}, fields)}
         self._current = self._base.replace(self._overrides, self._call_limits).replace(local)
         self._local = local
         return self.named(service_name)
@@ -64,9 +72,10 @@ class PoliciesInForce:
         """Read the overrides again at the next call."""
         self._refresh_at = 0.0
 
-    def _refresh(self, read: Callable[[], Overrides]) -> None:
+    def _refresh(self) -> None:
         try:
-            overrides, limits = read(), self._limits() if self._limits else {}
+            overrides = self._read() if self._read else {}
+            limits = self._limits() if self._limits else {}
             if (overrides, limits) != (self._overrides, self._call_limits):
                 self._current = self._base.replace(overrides, limits).replace(self._local)
                 self._overrides, self._call_limits = overrides, limits

@@ -145,10 +145,17 @@ class BreakerPolicies:
 
         Breakers keep their state: only what they do next follows the new policy.
         """
-        changed = {
-            name if name == DEFAULTS else canonical_name(name): each for name, each in overrides.items()
-        }
-        return BreakerPolicies(self.tree, merge(self._overrides, changed), limits or self._limits)
+        changed = dict(self._overrides)
+        for name, fields in overrides.items():
+            name = name if name == DEFAULTS else canonical_name(name)
+            changed[name] = with_changes(changed.get(name) or {}, fields)
+        return BreakerPolicies(self.tree, changed, limits or self._limits)
+
+    def replaced_by(self, name: str, changes: Block) -> tuple[str, ...]:
+        """What was changed at run time for a role and these changes end, such as `roles.erase.fail_max`."""
+        before = self._overrides.get(name if name == DEFAULTS else canonical_name(name)) or {}
+        left = dotted(_without_role_fields(before, _fields(changes)))
+        return tuple(field for field in dotted(before) if field not in left)
 
     def require_fit(self, resolver: str | None = None) -> None:
         """Refuse a trial that would count as lost during its call, and a breaker that opens too late.
@@ -248,6 +255,39 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
             value = merge(under, value)
         merged[name] = value
     return merged
+
+
+def with_changes(before: Block, changes: Block) -> dict[str, Any]:
+    """What was changed at run time, with later changes. A field changed for all roles is so from then on:
+    what was changed of it for a role before ends."""
+    return merge(_without_role_fields(before, _fields(changes)), changes)
+
+
+def _without_role_fields(block: Block, fields: Block) -> dict[str, Any]:
+    roles = {role: _without(own or {}, fields) for role, own in (block.get(ROLES) or {}).items()}
+    left = {role: own for role, own in roles.items() if own}
+    return _fields(block) | ({ROLES: left} if left else {})
+
+
+def _without(block: Block, fields: Block) -> dict[str, Any]:
+    """The block without these fields. Of a nested one, such as `rolling`, only its named fields go."""
+    left: dict[str, Any] = {}
+    for name, value in block.items():
+        nested = isinstance(value, Mapping) and isinstance(fields.get(name), Mapping)
+        if nested and (inner := _without(value, fields[name])):
+            left[name] = inner
+        elif name not in fields:
+            left[name] = value
+    return left
+
+
+def dotted(block: Block, under: str = "") -> dict[str, Any]:
+    """Nested fields by dotted name, such as `rolling.window_s`."""
+    found: dict[str, Any] = {}
+    for name, value in block.items():
+        path = f"{under}{name}"
+        found |= dotted(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
+    return found
 
 
 def _invalid(fields: Block, beside: tuple[str, ...] = ()) -> Sequence[Problem]:

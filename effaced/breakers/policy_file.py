@@ -61,7 +61,11 @@ def parse_fields(texts: Sequence[str]) -> dict[str, Any]:
     """Fields of a policy given as `fail_max=3`, `rolling.enabled=true`."""
     fields: dict[str, Any] = {}
     for text in texts:
-        fields = merge(fields, _override(f"{DEFAULTS}.{text}", "")[DEFAULTS])
+        name, value = _assignment(text, "", "FIELD=VALUE, such as fail_max=3")
+        path = name.split(".")
+        if not _is_key(path):
+            raise _unknown(name, path)
+        fields = merge(fields, _nested(path, _scalar(value, name)))
     return fields
 
 
@@ -113,11 +117,9 @@ def _misshapen(tree: dict[str, Any]) -> Iterator[tuple[Place, str]]:
 
 def _override(text: str, source: str) -> dict[str, Any]:
     """`resolvers.crm.reset_timeout_s=20` as a tree. A host's name may have dots in it."""
-    name, found, value = text.partition("=")
-    where = f"{source}: {name.strip()}" if source else name.strip()
-    if not found:
-        raise _wrong(where, "expected scope.name.key=value, such as defaults.fail_max=3")
-    scope, _, rest = name.strip().partition(".")
+    name, value = _assignment(text, source, "scope.name.key=value, such as defaults.fail_max=3")
+    where = _place_in(source, name)
+    scope, _, rest = name.partition(".")
     if scope not in _TOP[1:]:
         raise _wrong(where, f"unknown key{suggest(scope, _TOP[1:])}")
     parts = rest.split(".")
@@ -127,12 +129,28 @@ def _override(text: str, source: str) -> dict[str, Any]:
         if _is_key(path):
             break
     else:
-        raise _wrong(where, f"unknown key{suggest(parts[-1], _keys(BreakerPolicy))}")
-    block: Any = _scalar(value.strip(), where)
-    for part in reversed(path):
-        block = {part: block}
+        raise _unknown(where, parts)
+    block = _nested(path, _scalar(value, where))
     key = ".".join(parts[:size])
     return {scope: block} if scope == DEFAULTS else {scope: {key.lower() if scope == HOSTS else key: block}}
+
+
+def _assignment(text: str, source: str, expected: str) -> tuple[str, str]:
+    """Name and value of `name=value`."""
+    name, found, value = (part.strip() for part in text.partition("="))
+    if not found:
+        raise _wrong(_place_in(source, name), f"expected {expected}")
+    return name, value
+
+
+def _place_in(source: str, name: str) -> str:
+    return f"{source}: {name}" if source else name
+
+
+def _nested(path: Sequence[str], value: Any) -> dict[str, Any]:
+    for part in reversed(path):
+        value = {part: value}
+    return dict(value)
 
 
 def _is_key(path: list[str]) -> bool:
@@ -163,6 +181,10 @@ def _scalar(text: str, where: str) -> Any:
     if isinstance(value, dict | list) or value is None:
         raise _wrong(where, "expected one value")
     return value
+
+
+def _unknown(where: str, path: Sequence[str]) -> ConfigurationError:
+    return _wrong(where, f"unknown key{suggest(path[-1], _keys(BreakerPolicy))}")
 
 
 def _wrong(where: str, message: str) -> ConfigurationError:

@@ -26,7 +26,7 @@ from effaced.retries.count import known_resolvers
 from effaced.retries.figures import Figures
 from effaced.retries.metrics import MOST_HOURS, read_by_resolver, read_timeseries, require_hours
 from effaced.retries.metrics import summary as summarise
-from effaced.retries.overrides import ALL, Target, get_override, set_override, undo_override
+from effaced.retries.overrides import ALL, Target, beside, get_override, set_override, undo_override
 from effaced.retries.policy import RETRYABLE, BackoffStrategy, RetryPolicy, check_changes
 from effaced.runtime import Runtime
 from effaced.saga.rules import RuleBook
@@ -190,7 +190,7 @@ def set_(settings: Settings, /, resolver: str | None, reason: str | None, **fiel
         _refuse_unknown(session, settings, resolver)
         note = write_note(session, settings.keyring, reason, author=_ACTOR) if reason else None
         set_override(
-            session, _target(resolver), changes, check=check_changes, actor=_ACTOR, note=note, merge=True
+            session, _target(resolver), changes, check=check_changes, actor=_ACTOR, note=note, merge=beside
         )
     click.echo("Changed; it holds for every process from its next results on.")
 

@@ -29,6 +29,8 @@ ALL = "*"
 MOST_PER_SECOND = 100_000
 # Takes the changed fields and returns them as they are to be kept; refuses what is wrong, by field.
 Check = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+# Takes what is overridden already and the changes, and returns what is to be kept.
+Merge = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
 Bodies = Mapping[tuple[PolicyScope, str], Mapping[str, Any]]
 
 
@@ -65,6 +67,11 @@ class Override:
     note_id: UUID | None = None
 
 
+def beside(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """For `merge`: what was overridden before and is not named stays overridden."""
+    return {**before, **changes}
+
+
 def set_override(
     session: Session,
     target: Target,
@@ -73,15 +80,15 @@ def set_override(
     check: Check,
     actor: str,
     note: NoteRef | None = None,
-    merge: bool = False,
+    merge: Merge | None = None,
 ) -> Override:
-    """Override exactly these fields, or with `merge` these beside those that are overridden already.
+    """Override exactly these fields, or what `merge` makes of those overridden already and these.
 
     No fields at all removes the override. Setting what is in force already is no change, and no event.
     """
     checked = dict(check(changes))
     current = _lock(session, target)
-    body = dict(check({**current.body, **checked})) if merge and current else checked
+    body = dict(check(merge(current.body, checked))) if merge and current else checked
     if (current and body == current.body) or (not current and not body):
         return current or _no_override(target)
     return _write(session, target, current, body, PolicyChanged, actor, note)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from effaced.audit.notes import NoteRef
 from effaced.breakers.advice.metrics import BreakerAdvisor
 from effaced.breakers.advice.rules import HostAdvice, Suggestion
 from effaced.breakers.model import HOST, RESOLVER, split_name
-from effaced.breakers.policy import DEFAULTS, BreakerPolicies
+from effaced.breakers.policy import DEFAULTS, BreakerPolicies, with_changes
 from effaced.core import clock
 from effaced.core.errors import ConfigurationError, Conflict, Problem, Refused
 from effaced.model import PolicyKind, PolicyScope
@@ -77,7 +77,19 @@ class BreakerAutoTuner:
     def suggest(self, advisor: BreakerAdvisor) -> list[AutoTunePlan]:
         """What would be changed. Changes nothing."""
         advice = advisor.advise()
-        return [AutoTunePlan(name, each.suggestions, each) for name, each in sorted(advice.items())]
+        return [AutoTunePlan(name, self._told(each), each) for name, each in sorted(advice.items())]
+
+    def _told(self, advice: HostAdvice) -> tuple[Suggestion, ...]:
+        """The suggestions, each with what was changed for a role and would end."""
+        return tuple(
+            replace(each, why=f"{each.why} {told}") if (told := self._ended(advice.breaker, each)) else each
+            for each in advice.suggestions
+        )
+
+    def _ended(self, breaker: str, suggestion: Suggestion) -> str:
+        if suggestion.kind is not PolicyKind.BREAKER:
+            return ""
+        return tell_replaced(self._policies.replaced_by(breaker, {suggestion.field: suggestion.now}))
 
     def enforce(
         self,
@@ -108,15 +120,21 @@ def change_policy(
 ) -> Override:
     """Change fields of a breaker's policy, or a resolver's rate; `defaults` changes them for all.
 
-    What was changed before and is not named stays changed. Refused if the result does not fit.
+    What was changed before and is not named stays changed, but a field changed for all roles ends what was
+    changed of it for a role. Refused if the result does not fit.
     """
     if kind is PolicyKind.RATE and name.startswith(f"{HOST}:"):
         message = "must be a resolver: a host has no rate limit"
         raise Refused(f"The name {message}.", problems=[Problem("name", message)])
     check = check_rate if kind is PolicyKind.RATE else partial(_fitting, policies, name)
     return set_override(
-        session, target_of(name, kind), fields, check=check, actor=actor, note=note, merge=True
+        session, target_of(name, kind), fields, check=check, actor=actor, note=note, merge=with_changes
     )
+
+
+def tell_replaced(fields: Sequence[str]) -> str:
+    """A sentence about role fields that a change for all roles ends; empty if there are none."""
+    return f"It holds for all roles: what was changed as {', '.join(fields)} ends." if fields else ""
 
 
 def undo(

@@ -12,7 +12,7 @@ import click
 
 from effaced.audit.notes import write_note
 from effaced.breakers.advice.metrics import WINDOW_S
-from effaced.breakers.advice.tuner import change_policy
+from effaced.breakers.advice.tuner import change_policy, tell_replaced
 from effaced.breakers.advice.tuner import undo as undo_last
 from effaced.breakers.control import BreakerControl, blocking_host
 from effaced.breakers.layered.forensics import read_outages
@@ -234,11 +234,16 @@ def set_(
         named = DEFAULTS if name == DEFAULTS else _named(runtime, name)
         with runtime.db.begin() as session:
             note = write_note(session, runtime.keyring, reason, author=_ACTOR)
+            replaced = runtime.breaker_policies_in_force(session).replaced_by(
+                named, changes[PolicyKind.BREAKER]
+            )
             for kind, values in changes.items():
                 if values:
                     policies = runtime.breaker_policies_in_force(session)
                     change_policy(session, policies, named, kind, values, actor=_ACTOR, note=note)
     click.echo(f"{named} is changed; every process follows within 5 seconds.")
+    if replaced:
+        click.echo(tell_replaced(replaced))
 
 
 @click.command()

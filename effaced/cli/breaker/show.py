@@ -10,8 +10,8 @@ from rich.text import Text
 
 from effaced.breakers.advice.in_force import PolicyInForce
 from effaced.breakers.advice.tuner import AutoTunePlan
-from effaced.breakers.model import BreakerState
-from effaced.breakers.policy import BreakerPolicies
+from effaced.breakers.model import BreakerRole, BreakerState
+from effaced.breakers.policy import BreakerPolicies, dotted
 from effaced.breakers.telemetry import BreakerSummary
 from effaced.breakers.view import BreakerView
 from effaced.cli.terminal import terminal
@@ -74,22 +74,22 @@ def summaries(found: Sequence[BreakerSummary]) -> None:
 def policy(found: PolicyInForce) -> None:
     told, console = found.as_dict(), terminal()
     table = Table("field", *found.roles, "changed here")
-    roles = [_flat(each) for each in told["roles"].values()]
-    changed = _flat(told["overrides"][PolicyKind.BREAKER])
+    roles = [dotted(each) for each in told["roles"].values()]
+    changed = dotted(told["overrides"][PolicyKind.BREAKER])
     for field in roles[0]:
-        table.add_row(field, *(_value(each[field]) for each in roles), _value(changed.get(field, "")))
+        table.add_row(field, *(_value(each[field]) for each in roles), _changed(field, changed))
     console.print(table)
     rate = "none" if found.rate_per_second is None else f"{found.rate_per_second:g} calls per second"
     by_hand = " (changed here)" if found.overrides[PolicyKind.RATE] else ""
     console.print(f"Rate limit in force: {rate}{by_hand}.")
 
 
-def _flat(fields: Mapping[str, Any], under: str = "") -> dict[str, Any]:
-    """`rolling.window_s` for nested fields."""
-    found: dict[str, Any] = {}
-    for name, value in fields.items():
-        found |= _flat(value, f"{under}{name}.") if isinstance(value, Mapping) else {f"{under}{name}": value}
-    return found
+def _changed(field: str, changed: Mapping[str, Any]) -> str:
+    """What was changed at run time of a field: `3`, or `erase 3` if for a role."""
+    by_role = {each: changed.get(f"roles.{each}.{field}") for each in BreakerRole}
+    own = [_value(changed[field])] if field in changed else []
+    told = [f"{role} {_value(value)}" for role, value in by_role.items() if value is not None]
+    return ", ".join([*own, *told])
 
 
 def _value(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from effaced.breakers.model import HOST, BreakerRole, resolver_name, split_name
+from effaced.breakers.policy import ROLES
 from effaced.console.current import runtime
 from effaced.console.times import length
 from effaced.model import PolicyKind, PolicyScope
@@ -33,7 +34,7 @@ class Line:
 
     @property
     def changed(self) -> bool:
-        return self.source == HERE
+        return self.source.startswith(HERE)
 
 
 RETRY_WORDS: dict[str, tuple[str, Callable[[Any], str]]] = {
@@ -96,12 +97,13 @@ def breaker_lines(session: Session, service_name: str) -> list[Line]:
     bodies = read_bodies(session, PolicyKind.BREAKER, resolvers=[key], hosts=[key])
     tree = runtime().breaker_policies.tree
     own = (tree.get(f"{scope}s") or {}).get(key) or {}
-    layers: list[tuple[Mapping[str, Any], str]] = [
+    blocks: list[tuple[Mapping[str, Any], str]] = [
         (bodies.get((mine, key), {}), HERE),
         (own, "breakers.yaml"),
         (bodies.get((PolicyScope.GLOBAL, ALL), {}), FOR_ALL),
         (tree.get("defaults") or {}, "breakers.yaml, for all"),
     ]
+    layers = [layer for block, source in blocks for layer in _layers_of(block, source)]
     lines = [
         Line(
             field,
@@ -112,6 +114,12 @@ def breaker_lines(session: Session, service_name: str) -> list[Line]:
         for field, (words, tell) in _BREAKER_WORDS.items()
     ]
     return lines if scope == HOST else [*lines, _rate_line(session, key)]
+
+
+def _layers_of(block: Mapping[str, Any], source: str) -> list[tuple[Mapping[str, Any], str]]:
+    """What a block says for erasures, which wins, and what it says for all roles."""
+    for_erasures = (block.get(ROLES) or {}).get(BreakerRole.ERASE.value) or {}
+    return [(for_erasures, f"{source}, for erasures"), (block, source)]
 
 
 def _rate_line(session: Session, name: str) -> Line:

@@ -300,6 +300,12 @@ class TestNewVerbs:
         body = {"fields": {"fail_max": 8}, **WHY}
         assert client.put(f"{CRM}/policy", json=body, headers=headers).status_code == 422
 
+    def test_a_change_of_nothing_is_refused_and_writes_nothing(self, api: Api) -> None:
+        before = api.rows()
+        answer = api.app.test_client().put(f"{CRM}/policy", json=WHY, headers=api.headers())
+        assert (answer.status_code, list(api.problem(answer)[2])) == (422, ["fields"])
+        assert api.rows() == before
+
     def test_attempts_limited_at_run_time_lower_fail_max(self, api: Api) -> None:
         path = "/api/v1/retries/policies/resolvers/crm"
         api.app.test_client().put(path, json={"policy": {"max_attempts": 3}}, headers=api.headers())

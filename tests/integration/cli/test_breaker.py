@@ -278,6 +278,34 @@ class TestNewVerbs:
         assert (crm.fail_max, crm.rolling.enabled, crm.reset_timeout_s) == (3, True, 90)
         assert policies.for_resolver("mail").reset_timeout_s == 90
 
+    def test_set_for_all_roles_ends_what_was_set_for_a_role_and_says_so(self, run: Run) -> None:
+        run("set", "crm", "roles.erase.fail_max=5", "roles.verify.jitter_ms=3", *WHY)
+        run("set", "crm", "roles.verify.fail_max=2", *WHY)
+        assert "verify 2" in run("policy", "crm").output
+        output = run("set", "crm", "fail_max=4", *WHY).output
+        assert "what was changed as roles.erase.fail_max, roles.verify.fail_max ends" in output
+        roles = json.loads(run("policy", "crm", "--json").output)["roles"]
+        assert {each["fail_max"] for each in roles.values()} == {4}
+        assert roles["verify"]["jitter_ms"] == 3
+        run("undo", "crm", *WHY)
+        roles = json.loads(run("policy", "crm", "--json").output)["roles"]
+        assert {role: each["fail_max"] for role, each in roles.items()} == {
+            "erase": 5, "rectify": 5, "verify": 2,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("field", "where"),
+        [
+            ("nonsense=3", "nonsense"),
+            ("fail_max", "fail_max"),
+            ("roles.erasing.fail_max=3", "roles.erasing.fail_max"),
+        ],
+    )
+    def test_set_names_a_field_as_it_was_typed(self, run: Run, field: str, where: str) -> None:
+        with pytest.raises(ConfigurationError) as caught:
+            run("set", "crm", field, *WHY)
+        assert [each.where for each in caught.value.problems] == [where]
+
     def test_set_refuses_what_would_open_too_late_or_is_no_field(self, run: Run, runtime: Runtime) -> None:
         with pytest.raises(Refused) as caught:
             run("set", "crm", "fail_max=8", *WHY)
@@ -422,6 +450,23 @@ class TestAdvice:
         assert changed(database) == [("breaker", "mail", {"reset_timeout_s": 120.0})]
         assert runtime.breakers.policy("resolver:mail").reset_timeout_s == 120
         assert runtime.breakers.policy("resolver:crm").reset_timeout_s == 60
+
+    def test_what_is_enforced_is_in_force_for_roles_that_were_changed_before(
+        self, run: Run, runtime: Runtime
+    ) -> None:
+        run("set", "crm", "roles.erase.fail_max=5", *WHY)
+        for _ in range(3):
+            runtime.breakers.repository.record_failure_with_open_check("resolver:crm", 1)
+            runtime.breakers.reset("resolver:crm", actor="cli")
+        (plan,) = json.loads(run("advise", "--json").output)["plans"]
+        (change,) = plan["changes"]
+        assert (change["from"], change["to"]) == (5, 4)
+        assert "what was changed as roles.erase.fail_max ends" in change["why"]
+        run("advise", "--enforce", *WHY)
+        roles = json.loads(run("policy", "crm", "--json").output)["roles"]
+        assert {role: each["fail_max"] for role, each in roles.items()} == {
+            "erase": 4, "rectify": 4, "verify": 4,
+        }  # fmt: skip
 
     def test_undo_goes_back_and_is_audited(self, run: Run, database: Database) -> None:
         too_fast(database)

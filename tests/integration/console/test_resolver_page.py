@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from effaced.audit.tables import AuditEvent
+from effaced.breakers.advice.tuner import change_policy
 from effaced.breakers.layered.drift import DriftReconciler
 from effaced.breakers.layered.outage_log import L2SyncFailureRecord, OutageLog
 from effaced.breakers.model import BreakerState
@@ -229,6 +230,22 @@ def test_the_policy_in_force_says_where_each_field_comes_from(house: House, ada:
     assert "Wait after the first attempt 30 s settings" in told
     assert "Backoff multiplier 2 default" in told
     assert "Opens after failures in a row 2 lowered to open before attempts are used up" in told
+
+
+def test_a_breakers_field_that_was_changed_for_erasures_says_so(house: House, ada: Visitor) -> None:
+    with house.runtime.db.begin() as session:
+        changes = {"trial_calls": 2, "roles": {"erase": {"trial_calls": 3}, "verify": {"jitter_ms": 9}}}
+        change_policy(
+            session,
+            house.runtime.breaker_policies_in_force(session),
+            "resolver:crm",
+            PolicyKind.BREAKER,
+            changes,
+            actor="cli",
+        )
+    told = read(ada.get(PAGE).text)
+    assert "Trial calls at a time 3 changed here, for erasures" in told
+    assert "Wait varies by up to 0 ms default" in told
 
 
 def test_the_rate_in_force_says_where_it_comes_from(house: House, ada: Visitor) -> None:

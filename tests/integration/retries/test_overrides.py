@@ -12,8 +12,10 @@ from effaced.core.errors import Conflict, Refused
 from effaced.model import PolicyKind, PolicyScope, new_id
 from effaced.retries.layers import in_force
 from effaced.retries.overrides import (
+    Merge,
     Override,
     Target,
+    beside,
     check_rate,
     get_override,
     list_overrides,
@@ -29,7 +31,7 @@ REQUEST = new_id()
 OURS = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(REQUEST))
 
 
-def change(house: House, target: Target, merge: bool = False, **changes: Any) -> Override:
+def change(house: House, target: Target, merge: Merge | None = None, **changes: Any) -> Override:
     with house.db.begin() as session:
         return set_override(session, target, changes, check=check_changes, actor="cli", merge=merge)
 
@@ -94,7 +96,7 @@ class TestPut:
 
     def test_with_merge_what_differed_before_stays(self, house: House) -> None:
         change(house, CRM, max_attempts=5, jitter=True)
-        assert change(house, CRM, merge=True, max_attempts=6).body == {"max_attempts": 6, "jitter": True}
+        assert change(house, CRM, merge=beside, max_attempts=6).body == {"max_attempts": 6, "jitter": True}
 
     def test_refused_it_changes_nothing(self, house: House) -> None:
         with pytest.raises(Refused):

@@ -102,6 +102,32 @@ class TestLayers:
         policies = BreakerPolicies(tree).replace({"resolver:crm": {"fail_max": 3}})
         assert {policies.for_resolver("crm", role).fail_max for role in BreakerRole} == {3}
 
+    def test_a_change_for_all_roles_wins_over_earlier_ones_for_a_role(self) -> None:
+        roles = {
+            "erase": {"fail_max": 5, "rolling": {"window_s": 9, "enabled": True}},
+            "verify": {"fail_max": 6},
+        }
+        policies = BreakerPolicies(None, {"resolver:crm": {"roles": roles, "jitter_ms": 7}})
+        changes = {"fail_max": 4, "rolling": {"window_s": 20}}
+        ended = ("roles.erase.fail_max", "roles.erase.rolling.window_s", "roles.verify.fail_max")
+        assert policies.replaced_by("resolver:crm", changes) == ended
+        changed = policies.replace({"resolver:crm": changes})
+        for role in BreakerRole:
+            policy = changed.for_resolver("crm", role)
+            assert (policy.fail_max, policy.rolling.window_s, policy.jitter_ms) == (4, 20, 7)
+            assert policy.rolling.enabled is (role is BreakerRole.ERASE)
+
+    def test_in_one_change_a_role_still_wins(self) -> None:
+        changes = {"fail_max": 4, "roles": {"verify": {"fail_max": 2}}}
+        policies = BreakerPolicies().replace({"resolver:crm": changes})
+        assert policies.for_resolver("crm").fail_max == 4
+        assert policies.for_resolver("crm", BreakerRole.VERIFY).fail_max == 2
+
+    def test_a_change_in_this_process_for_all_roles_is_in_force_for_all(self) -> None:
+        calls = BreakerRegistry(MemoryBreakerStore())
+        calls.update_policy("resolver:crm", roles={"erase": {"fail_max": 5}})
+        assert calls.update_policy("resolver:crm", fail_max=4).fail_max == 4
+
     def test_file_then_environment_then_command_line(self, path: Path) -> None:
         environment = (
             "defaults.fail_max=7, resolvers.crm.reset_timeout_s=20, hosts.api.example.roles.erase.fail_max=6"
@@ -131,6 +157,11 @@ class TestLayers:
         given[0] = {}
         calls.refresh_policies()
         assert calls.policy("resolver:crm").fail_max == 5
+
+    def test_limits_are_asked_for_without_overrides_too(self) -> None:
+        limits = {"crm": CallLimits(timedelta(seconds=10), max_attempts=3)}
+        calls = BreakerRegistry(MemoryBreakerStore(), limits=lambda: limits)
+        assert calls.policy("resolver:crm").fail_max == 2
 
 
 class TestRefused:
