@@ -16,9 +16,11 @@ from effaced.breakers.model import (
     BreakerState,
     CircuitBreakerStateData,
     host_name,
+    require_name,
     resolver_name,
 )
 from effaced.breakers.outcomes import SUCCESS, Outcome
+from effaced.core.arguments import require_type
 
 ONE_SUCCESS = (SUCCESS,)
 
@@ -53,11 +55,13 @@ class KnownState:
 
 @lru_cache(maxsize=4_096)
 def names_of(resolver: str | None, host: str | None) -> tuple[str, ...]:
-    """Host first: that is the order of decisions."""
+    """Host first: that is the order of decisions. Checked once: this is asked for every batch of calls."""
+    require_type("resolver", resolver, str | None)
+    require_type("host", host, str | None)
     names = (*([host_name(host)] if host else ()), *([resolver_name(resolver)] if resolver else ()))
     if not names:
         raise ValueError("name a host, a resolver, or both")
-    return names
+    return tuple(map(require_name, names))
 
 
 def none_failed(outcomes: Sequence[Outcome]) -> bool:

@@ -271,14 +271,15 @@ def assign(
     policy: BreakerPolicy,
     opened_at: datetime | None = None,
 ) -> Step:
-    """Set the state, past the table. Open blocks calls for the policy's wait, counted from `opened_at`."""
-    moved = data.state is not state
-    if state is OPEN and (moved or opened_at is not None):
+    """Set the state, past the table. Open blocks calls for the policy's wait, counted from `opened_at`; set
+    again, for the whole wait again."""
+    moved = data.state is not state or state is OPEN
+    if state is OPEN:
         opened_at = opened_at or now
         wait = policy.reset_timeout_s
         retry_at = opened_at + timedelta(seconds=wait)
         data = replace(data, opened_at=opened_at, retry_at=retry_at, reset_timeout_s=wait)
-    elif state is not OPEN:
+    else:
         data = replace(data, retry_at=None, opened_at=opened_at or data.opened_at)
     return _moved(data, state, ASSIGNED, now) if moved else Step(data)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from effaced.core.errors import EffacedError, Unavailable
+from effaced.core.errors import EffacedError, Problem, Refused, Unavailable
+from effaced.core.names import LONGEST, name_problem
 
 RESOLVER = "resolver"
 HOST = "host"
@@ -72,6 +73,15 @@ def canonical_name(service_name: str) -> str:
     """`host:API.example`, or `API.example`, as `host:api.example`."""
     scope, key = split_name(service_name)
     return host_name(key) if scope == HOST else resolver_name(key)
+
+
+def require_name(service_name: str) -> str:
+    """The name, with a host's in lower case. Refused if it is not that of a resolver's or host's breaker."""
+    scope, found, key = service_name.partition(":")
+    if not found or scope not in (RESOLVER, HOST) or name_problem("", key):
+        expected = f"must be resolver:NAME or host:NAME, with 1 to {LONGEST} printable characters as NAME"
+        raise Refused(f"A breaker's name {expected}.", problems=[Problem("name", expected)])
+    return canonical_name(service_name)
 
 
 @dataclass(frozen=True, slots=True)

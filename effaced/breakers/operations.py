@@ -24,8 +24,6 @@ from effaced.breakers import machine
 from effaced.breakers.admission import Hold, Verdict, admit, record
 from effaced.breakers.machine import Step
 from effaced.breakers.model import (
-    HOST,
-    RESOLVER,
     BreakerRole,
     BreakerState,
     CircuitBreakerStateData,
@@ -214,18 +212,25 @@ def delete(
     return _manually(store, name, actor, deleted, event, deleted=[name])
 
 
-def pin_until(now: datetime, seconds: float | None, until: datetime | None) -> datetime:
-    """The end of a pin: 90 minutes from now if neither is given, and at most 30 days."""
+def pin_until(
+    now: datetime, seconds: float | None, until: datetime | None, *, field: str = "until"
+) -> datetime:
+    """The end of a pin: 90 minutes from now if neither is given, and at most 30 days.
+
+    `field` is what the caller calls `until`.
+    """
     if seconds is not None and until is not None:
-        raise _refused("until", "give seconds or until, not both")
+        raise _refused(field, "give seconds or until, not both")
     if seconds is not None:
         if not 0 < seconds <= LONGEST_PIN.total_seconds():
             raise _refused("seconds", f"must be over 0 and at most {LONGEST_PIN.total_seconds():.0f}")
         return now + timedelta(seconds=seconds)
     if until is None:
         return now + timedelta(minutes=PIN_MINUTES)
+    if until.tzinfo is None:
+        raise _refused(field, "must have a time zone")
     if not now < until <= now + LONGEST_PIN:
-        raise _refused("until", "must be in the future and at most 30 days away")
+        raise _refused(field, "must be in the future and at most 30 days away")
     return until
 
 
@@ -256,12 +261,6 @@ def _manually(
         return Change(after, (row, made.transition), [made.transition], records, deleted)
 
     return store.change([name], changed)
-
-
-def require_name(name: str) -> None:
-    scope, found, key = name.partition(":")
-    if not found or scope not in (RESOLVER, HOST) or not key:
-        raise _refused("name", "expected resolver:NAME or host:NAME")
 
 
 def _require_actor(actor: str) -> None:

@@ -39,13 +39,16 @@ from effaced.breakers.model import (
     StoreUnavailable,
     Transition,
     host_name,
+    require_name,
 )
 from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, kind_of
 from effaced.breakers.policies_in_force import PoliciesInForce
-from effaced.breakers.policy import BreakerPolicies, BreakerPolicy, CallLimits, Overrides
+from effaced.breakers.policy import DEFAULTS, BreakerPolicies, BreakerPolicy, CallLimits, Overrides
 from effaced.breakers.repository import CircuitBreakerStateRepository
 from effaced.breakers.stores.base import BreakerStore, new_row
 from effaced.core import clock
+from effaced.core.arguments import checked, require_type
+from effaced.core.errors import Problem, Refused
 from effaced.core.log import get_logger
 from effaced.model import FailureKind
 
@@ -61,6 +64,7 @@ class BreakerRegistry:
     Both are asked every few seconds.
     """
 
+    @checked
     def __init__(
         self,
         store: BreakerStore,
@@ -98,12 +102,16 @@ class BreakerRegistry:
         """The policy in force."""
         return self._policies.named(service_name, role)
 
+    @checked
     def update_host_policy(self, host: str, **fields: Any) -> BreakerPolicy:
         """Change a host's policy in this process. Its breaker keeps its state."""
-        return self._policies.update(host_name(host), fields)
+        return self.update_policy(host_name(host), **fields)
 
+    @checked
     def update_policy(self, service_name: str, **fields: Any) -> BreakerPolicy:
-        return self._policies.update(service_name, fields)
+        """Change the policy of a breaker, or `defaults`, in this process."""
+        name = DEFAULTS if service_name == DEFAULTS else require_name(service_name)
+        return self._policies.update(name, fields)
 
     def refresh_policies(self) -> None:
         """Read what was changed at run time again, before the next call."""
@@ -128,6 +136,7 @@ class BreakerRegistry:
 
     # --- one call ---
 
+    @checked
     def allow(
         self,
         host: str | None = None,
@@ -146,9 +155,11 @@ class BreakerRegistry:
             remaining=max(timedelta(0), permit.blocked_until - self.store.now()),
         )
 
+    @checked
     def on_success(self, permit: Permit) -> None:
         self.settle(permit, ONE_SUCCESS)
 
+    @checked
     def on_failure(
         self,
         permit: Permit,
@@ -164,6 +175,7 @@ class BreakerRegistry:
         wait = None if retry_after_s is None else timedelta(seconds=retry_after_s)
         self.settle(permit, (Outcome(kinds[-1], status, wait, kinds[0]),))
 
+    @checked
     def on_neutral(self, permit: Permit) -> None:
         """The result says nothing about the system, such as an answer from a cache."""
         self.settle(permit, (NEUTRAL,))
@@ -184,6 +196,7 @@ class BreakerRegistry:
             if cached is not None and cached.revision == revision:
                 return cached
         names = names_of(resolver, host)
+        _require_calls(role, most)
         try:
             rows = self._load(names)
             if all(map(is_unrestricted, rows)):
@@ -380,6 +393,7 @@ class BreakerRegistry:
 
     # --- manual control; `name` is `resolver:crm` or `host:api.example` ---
 
+    @checked
     def force_open(
         self,
         name: str,
@@ -393,6 +407,7 @@ class BreakerRegistry:
         """Let no call through for a while. With a session: in its transaction, announced after its commit."""
         return self._pin(BreakerState.OPEN, name, (seconds, until), actor, note, session)
 
+    @checked
     def force_close(
         self,
         name: str,
@@ -406,25 +421,29 @@ class BreakerRegistry:
         """Let every call through for a while, whatever the outcomes."""
         return self._pin(BreakerState.CLOSED, name, (seconds, until), actor, note, session)
 
+    @checked
     def unpin(
         self, name: str, *, actor: str, note: NoteRef | None = None, session: Session | None = None
     ) -> Transition:
         """Remove the pin and keep the state. From open, the next call is a trial. Conflict if not pinned."""
-        store = self._store_for(name, session)
+        name, store = require_name(name), self._store_for(session)
         return self._announce(operations.unpin(store, name, actor=actor, note=note)[1], session)
 
+    @checked
     def reset(
         self, name: str, *, actor: str, note: NoteRef | None = None, session: Session | None = None
     ) -> Transition:
         """Close it and clear counters, pin and cooldown."""
-        store = self._store_for(name, session)
+        name, store = require_name(name), self._store_for(session)
         return self._announce(operations.reset(store, name, actor=actor, note=note)[1], session)
 
+    @checked
     def delete(
         self, name: str, *, actor: str, note: NoteRef | None = None, session: Session | None = None
     ) -> Transition | None:
         """Delete it, in the memory of every process too; None if it does not exist."""
-        deleted = operations.delete(self._store_for(name, session), name, actor=actor, note=note)
+        name, store = require_name(name), self._store_for(session)
+        deleted = operations.delete(store, name, actor=actor, note=note)
         return self._announce(deleted[1], session) if deleted else None
 
     def _pin(
@@ -436,15 +455,22 @@ class BreakerRegistry:
         note: NoteRef | None,
         session: Session | None,
     ) -> Transition:
-        store, until = self._store_for(name, session), operations.pin_until(self.store.now(), *end)
+        name, store = require_name(name), self._store_for(session)
+        until = operations.pin_until(self.store.now(), *end)
         return self._announce(
             operations.pin(store, name, state, until=until, actor=actor, note=note)[1], session
         )
 
-    def _store_for(self, name: str, session: Session | None) -> BreakerStore:
-        operations.require_name(name)
+    def _store_for(self, session: Session | None) -> BreakerStore:
         return self.store if session is None else self.store.within(session)
 
     def _announce(self, made: Transition, session: Session | None) -> Transition:
         self._notifier.transitions([made], session)
         return made
+
+
+def _require_calls(role: BreakerRole, most: int) -> None:
+    require_type("role", role, BreakerRole)
+    require_type("most", most, int)
+    if most < 0:
+        raise Refused("most must be at least 0.", problems=[Problem("most", "must be at least 0")])

@@ -10,7 +10,6 @@ from effaced.breakers import machine, operations
 from effaced.breakers.admission import acquire
 from effaced.breakers.machine import Step
 from effaced.breakers.model import (
-    HOST,
     BreakerRole,
     BreakerState,
     CircuitBreakerCloseAttempt,
@@ -18,12 +17,16 @@ from effaced.breakers.model import (
     CircuitBreakerStateData,
     Slot,
     Transition,
+    require_name,
 )
 from effaced.breakers.outcomes import SUCCESS, Outcome, OutcomeKind
 from effaced.breakers.policy import BreakerPolicy
 from effaced.breakers.stores.base import BreakerStore, Change, Rows, stamp
+from effaced.core.arguments import checked
 from effaced.core.errors import Conflict, Problem, Refused
 
+_MOST_COUNTED, _MOST_TRIALS = 1_000_000, 100
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 _FAILURE = Outcome(OutcomeKind.FAILURE)
 Forced = tuple[bool, str, str]
 
@@ -36,11 +39,12 @@ def _ignore(_made: Sequence[Transition]) -> None:
     return
 
 
+@checked
 class CircuitBreakerStateRepository:
     """Breakers of any store. `policy` is the policy in force; `on_transitions` is called with every
     transition.
 
-    A service name is `resolver:crm` or `host:api.example`; the engine uses no others.
+    A service name is `resolver:crm` or `host:api.example`; others are refused.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class CircuitBreakerStateRepository:
         )
 
     def get_by_service_name(self, service_name: str) -> CircuitBreakerStateData | None:
-        name = _name(service_name)
+        name = require_name(service_name)
         return self._store.load([name]).get(name)
 
     def get_all_states(self) -> list[CircuitBreakerStateData]:
@@ -73,7 +77,7 @@ class CircuitBreakerStateRepository:
     def get_open_states(self, limit: int | None = None) -> list[CircuitBreakerStateData]:
         """Those in the state open, the longest open first."""
         if limit is not None and limit < 0:
-            raise Refused("The limit must be at least 0.", problems=[Problem("limit", "must be at least 0")])
+            _refuse([Problem("limit", "must be at least 0")])
         never = datetime.max.replace(tzinfo=UTC)
         found = [row for row in self._store.load_all() if row.state is BreakerState.OPEN]
         found.sort(key=lambda row: (row.opened_at or never, row.service_name))
@@ -93,7 +97,7 @@ class CircuitBreakerStateRepository:
         self, service_name: str, success_threshold: int
     ) -> CircuitBreakerCloseAttempt:
         """Count a success; the one that reaches the threshold closes the breaker, and says so."""
-        policy = self._policy(_name(service_name)).replace(success_threshold=success_threshold)
+        policy = self._policy(require_name(service_name)).replace(success_threshold=success_threshold)
         row, transition = self._count(service_name, policy, SUCCESS)
         return CircuitBreakerCloseAttempt(row, transition is not None)
 
@@ -101,7 +105,7 @@ class CircuitBreakerStateRepository:
         self, service_name: str, failure_threshold: int, reset_timeout_seconds: float = 60
     ) -> CircuitBreakerOpenAttempt:
         """Count a failure; the one that reaches the threshold, or any trial's, opens it, and says so."""
-        in_force = self._policy(_name(service_name))
+        in_force = self._policy(require_name(service_name))
         policy = in_force.replace(
             fail_max=failure_threshold,
             reset_timeout_s=reset_timeout_seconds,
@@ -119,7 +123,7 @@ class CircuitBreakerStateRepository:
         role: BreakerRole = BreakerRole.ERASE,
     ) -> Forced:
         """Take a trial slot if there is one: (taken, state before, state after)."""
-        name = _name(service_name)
+        name = require_name(service_name)
         policy = self._policy(name).replace(trial_calls=limit, stuck_timeout_s=stuck_timeout_seconds)
 
         def acquired(rows: Rows) -> Change[tuple[Forced, Transition | None]]:
@@ -148,9 +152,12 @@ class CircuitBreakerStateRepository:
         half_open_request_count: int | None = None,
         reset_half_open_count: bool = False,
     ) -> bool:
-        """Set what is given, in one write. Open blocks calls for the policy's wait from `opened_at` on."""
-        wanted, name = _state(state), _name(service_name)
-        _require_zone(opened_at=opened_at, last_failure_at=last_failure_at)
+        """Set what is given, in one write. Open blocks calls for the policy's wait from `opened_at`, or from
+        now, on; so does open again."""
+        wanted, name = _state(state), require_name(service_name)
+        _require_moments(opened_at=opened_at, last_failure_at=last_failure_at)
+        _require_counts(_MOST_COUNTED, failure_count=failure_count, success_count=success_count)
+        _require_counts(_MOST_TRIALS, half_open_request_count=half_open_request_count)
         policy = self._policy(name)
 
         def updated(row: CircuitBreakerStateData, now: datetime) -> Step:
@@ -176,16 +183,21 @@ class CircuitBreakerStateRepository:
         reason: str = "",
         expires_at: datetime | None = None,
     ) -> bool:
-        """Pin it, until that moment or until somebody unpins it. `reason` is a code or a note's id."""
-        _require_zone(expires_at=expires_at)
-        self._pin(service_name, _pin_state(state), reason, controlled_by_id, expires_at)
+        """Pin it, until that moment, at most 30 days away, or until somebody unpins it.
+
+        `reason` is a code or a note's id.
+        """
+        until = expires_at
+        if until is not None:
+            until = operations.pin_until(self._store.now(), None, until, field="expires_at")
+        self._pin(service_name, _pin_state(state), reason, controlled_by_id, until)
         return True
 
     def clear_manual_control(self, service_name: str, preserve_reason: bool = False) -> bool:
         """Remove the pin. False if there was none."""
         try:
             _, made = operations.unpin(
-                self._store, _name(service_name), actor=_actor(None), preserve_reason=preserve_reason
+                self._store, require_name(service_name), actor=_actor(None), preserve_reason=preserve_reason
             )
         except Conflict:
             return False
@@ -197,7 +209,7 @@ class CircuitBreakerStateRepository:
 
     def delete_state(self, service_name: str) -> bool:
         """Delete it. False if there was no such breaker."""
-        deleted = operations.delete(self._store, _name(service_name), actor=_actor(None))
+        deleted = operations.delete(self._store, require_name(service_name), actor=_actor(None))
         self._on_transitions([deleted[1]] if deleted else [])
         return deleted is not None
 
@@ -229,13 +241,13 @@ class CircuitBreakerStateRepository:
         """Close it and clear counters, pin and cooldown: (done, state before, state after)."""
         operations.require_code(reason)
         return self._announced(
-            operations.reset(self._store, _name(service_name), actor=_actor(controlled_by_id))
+            operations.reset(self._store, require_name(service_name), actor=_actor(controlled_by_id))
         )
 
     # --- internals ---
 
     def _change(self, service_name: str, step: Callable[[CircuitBreakerStateData, datetime], Step]) -> Step:
-        made = operations.change_one(self._store, _name(service_name), step)
+        made = operations.change_one(self._store, require_name(service_name), step)
         self._on_transitions([made.transition] if made.transition else [])
         return made
 
@@ -267,7 +279,9 @@ class CircuitBreakerStateRepository:
     ) -> Forced:
         actor = _actor(controlled_by)
         return self._announced(
-            operations.pin(self._store, _name(service_name), state, until=until, actor=actor, code=reason)
+            operations.pin(
+                self._store, require_name(service_name), state, until=until, actor=actor, code=reason
+            )
         )
 
     def _pin_end(self, minutes: float) -> datetime:
@@ -277,11 +291,6 @@ class CircuitBreakerStateRepository:
         before, made = done
         self._on_transitions([made])
         return True, before.state.value, made.new.value
-
-
-def _name(service_name: str) -> str:
-    """Host names are case-insensitive, here as everywhere."""
-    return service_name.lower() if service_name.startswith(f"{HOST}:") else service_name
 
 
 def _with_slots(row: CircuitBreakerStateData, number: int, now: datetime) -> CircuitBreakerStateData:
@@ -306,12 +315,30 @@ def _pin_state(word: str) -> BreakerState:
     return state
 
 
-def _require_zone(**moments: datetime | None) -> None:
+def _require_moments(**moments: datetime | None) -> None:
+    given = {name: moment for name, moment in moments.items() if moment is not None}
     problems = [
-        Problem(name, "must have a time zone")
-        for name, moment in moments.items()
-        if moment is not None and moment.tzinfo is None
+        Problem(name, "must have a time zone") for name, moment in given.items() if moment.tzinfo is None
     ]
+    problems += [
+        Problem(name, f"must be between the years {_FIRST_YEAR} and {_LAST_YEAR}")
+        for name, moment in given.items()
+        if not _FIRST_YEAR <= moment.year <= _LAST_YEAR
+    ]
+    _refuse(problems)
+
+
+def _require_counts(most: int, **counts: int | None) -> None:
+    _refuse(
+        [
+            Problem(name, f"must be between 0 and {most}")
+            for name, count in counts.items()
+            if count is not None and not 0 <= count <= most
+        ]
+    )
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
     if problems:
         raise Refused(f"{problems[0].where} {problems[0].message}.", problems=problems)
 

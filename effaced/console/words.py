@@ -238,6 +238,7 @@ MOVES = {
     "unpinned": "unpinned",
     "reset": "reset",
     "deleted": "deleted",
+    "assigned": "set by the application",
     "retry_after": "the vendor asked for a pause (Retry-After)",
     "known_open": "it was open when the store recovered",
     "known_half_open": "it was half-open when the store recovered",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from breaker_cast import API, CRM, FAILURE, NEUTRAL, NOON, SUCCESS, Heard, registry, seconds
@@ -18,7 +19,7 @@ from effaced.breakers.registry import BreakerRegistry
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
 from effaced.breakers.stores.base import BreakerStore
 from effaced.core.clock import ManualClock
-from effaced.core.errors import Conflict
+from effaced.core.errors import Conflict, Refused
 from effaced.core.http_clients import retry_after
 from effaced.model import FailureKind
 
@@ -87,6 +88,46 @@ class TestOrder:
         fail(calls)
         calls.force_close(CRM, seconds=60, actor="cli")
         assert denied(calls).service_name == API
+
+
+class TestArguments:
+    @pytest.mark.parametrize("name", [" ", "bad\nname", "a" * 250])
+    def test_a_name_that_no_breaker_has_is_refused(self, store: BreakerStore, name: str) -> None:
+        calls = registry(store)
+        for ask in (calls.admit, calls.retry_at, lambda each: calls.allow(each), calls.current_state):
+            with pytest.raises(Refused, match="must be resolver:NAME or host:NAME"):
+                ask(name)
+        with pytest.raises(Refused, match="must be resolver:NAME or host:NAME"):
+            calls.force_open(f"resolver:{name}", actor="cli")
+        assert store.load_all() == []
+
+    def test_a_wrong_type_is_named_by_its_argument(self, store: BreakerStore) -> None:
+        calls: Any = registry(store)
+        for argument, ask in (
+            ("resolver", lambda: calls.allow(resolver=5)),
+            ("resolver", lambda: calls.admit(5)),
+            ("role", lambda: calls.allow(resolver="crm", role="artifact")),
+            ("role", lambda: calls.admit("crm", role="artifact")),
+            ("most", lambda: calls.admit("crm", most="3")),
+            ("name", lambda: calls.reset(5, actor="cli")),
+            ("actor", lambda: calls.reset(CRM, actor=5)),
+            ("until", lambda: calls.force_open(CRM, actor="cli", until="tomorrow")),
+        ):
+            with pytest.raises(TypeError, match=rf"\b{argument} must be"):
+                ask()
+
+    def test_fewer_calls_than_none_are_refused(self, store: BreakerStore) -> None:
+        with pytest.raises(Refused, match="most must be at least 0"):
+            registry(store).admit("crm", most=-3)
+
+    def test_a_host_is_the_same_in_any_case(self, store: BreakerStore) -> None:
+        calls = registry(store)
+        calls.force_open("host:API.example", actor="cli")
+        assert denied(calls).service_name == API
+
+    def test_the_end_of_a_pin_needs_a_time_zone(self, store: BreakerStore) -> None:
+        with pytest.raises(Refused, match="until must have a time zone"):
+            registry(store).force_open(CRM, actor="cli", until=NOON.replace(tzinfo=None))
 
 
 class TestDenial:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from breaker_cast import CRM, NOON, registry, seconds
 
-from effaced.breakers.model import BreakerState, CircuitBreakerStateData
+from effaced.breakers.model import BreakerState, CircuitBreakerStateData, Transition
 from effaced.breakers.repository import CircuitBreakerStateRepository as Repository
 from effaced.breakers.stores.base import BreakerStore
 from effaced.core.clock import ManualClock
@@ -45,6 +47,59 @@ class TestLooking:
         assert (found.failure_count, found.success_count, found.half_open_request_count) == (3, 1, 2)
         assert (NOON - seconds(5), NOON - seconds(6)) == (found.opened_at, found.last_failure_at)
         assert (found.updated_at, found.version) == (NOON, 1)
+
+
+NAMED: dict[str, Callable[[Repository, Any], object]] = {
+    "get_or_create": Repository.get_or_create,
+    "get_by_service_name": Repository.get_by_service_name,
+    "record_failure": Repository.record_failure,
+    "record_success": Repository.record_success,
+    "record_success_with_close_check": lambda each, name: each.record_success_with_close_check(name, 1),
+    "record_failure_with_open_check": lambda each, name: each.record_failure_with_open_check(name, 1),
+    "try_acquire_half_open_slot": lambda each, name: each.try_acquire_half_open_slot(name, 1, 60),
+    "reset_half_open_count": Repository.reset_half_open_count,
+    "update_state": lambda each, name: each.update_state(name, "open"),
+    "set_manual_control": lambda each, name: each.set_manual_control(name, "open"),
+    "clear_manual_control": Repository.clear_manual_control,
+    "reset": Repository.reset,
+    "delete_state": Repository.delete_state,
+    "atomic_force_open": Repository.atomic_force_open,
+    "atomic_force_close": Repository.atomic_force_close,
+    "atomic_reset": Repository.atomic_reset,
+}
+
+
+class TestNames:
+    """The rule of every other door."""
+
+    def test_every_verb_that_takes_a_name_is_tested_here(self) -> None:
+        public = {name for name in vars(Repository) if not name.startswith("_")}
+        assert set(NAMED) == public - {"get_all_states", "get_open_states"}
+
+    @pytest.mark.parametrize("verb", NAMED)
+    def test_one_that_no_breaker_has_is_refused(self, repository: Repository, verb: str) -> None:
+        for name in (
+            "crm",
+            "host:",
+            "resolver:",
+            "resolver: ",
+            "resolver:a\nb",
+            "",
+            ":crm",
+            "host:" + "a" * 250,
+        ):
+            with pytest.raises(Refused, match="must be resolver:NAME or host:NAME"):
+                NAMED[verb](repository, name)
+        assert repository.get_all_states() == []
+
+    @pytest.mark.parametrize("verb", NAMED)
+    def test_one_that_is_no_text_is_named_by_its_argument(self, repository: Repository, verb: str) -> None:
+        with pytest.raises(TypeError, match="service_name must be a str, not int"):
+            NAMED[verb](repository, 5)
+
+    def test_a_host_is_the_same_in_any_case(self, repository: Repository) -> None:
+        repository.get_or_create("host:API.example")
+        assert repository.delete_state("host:api.EXAMPLE")
 
 
 class TestSlot:
@@ -229,6 +284,18 @@ class TestForce:
         repository.clear_manual_control(CRM)
         assert repository.try_acquire_half_open_slot(CRM, 1, 60) == (True, "open", "half_open")
 
+    @pytest.mark.parametrize("days", [-1, 0, 31])
+    def test_the_end_of_a_pin_is_at_most_30_days_away(self, repository: Repository, days: int) -> None:
+        with pytest.raises(Refused, match="expires_at must be in the future and at most 30 days away"):
+            repository.set_manual_control(CRM, "open", expires_at=NOON + timedelta(days=days))
+        with pytest.raises(Refused, match="expires_at must have a time zone"):
+            repository.set_manual_control(CRM, "open", expires_at=NOON.replace(tzinfo=None))
+        assert repository.get_by_service_name(CRM) is None
+
+    def test_a_pin_may_have_no_end(self, repository: Repository) -> None:
+        assert repository.set_manual_control(CRM, "open")
+        assert (state(repository).pinned, state(repository).expires_at) == (BreakerState.OPEN, None)
+
     def test_half_open_is_no_pin(self, repository: Repository) -> None:
         with pytest.raises(Refused, match="open or closed"):
             repository.set_manual_control(CRM, "half_open")
@@ -275,6 +342,41 @@ class TestAdministration:
         names = [each.service_name for each in repository.get_open_states()]
         assert names == ["resolver:c", "resolver:a", "resolver:b"]
         assert [each.service_name for each in repository.get_open_states(limit=2)] == names[:2]
+
+    def test_open_given_to_an_open_one_blocks_for_the_whole_wait_again_and_is_told(
+        self, store: BreakerStore, now: ManualClock
+    ) -> None:
+        told: list[Transition] = []
+        repository = Repository(store, on_transitions=told.extend)
+        repository.update_state(CRM, "open")
+        now.advance(seconds(70))
+        repository.update_state(CRM, "open")
+        assert registry(store).retry_at("crm") == NOON + seconds(130)
+        assert [(each.old, each.new, each.reason) for each in told] == [
+            ("closed", "open", "assigned"),
+            ("open", "open", "assigned"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("failure_count", -5),
+            ("success_count", 1_000_001),
+            ("half_open_request_count", 101),
+            ("half_open_request_count", -1),
+            ("opened_at", NOON.replace(year=1)),
+            ("last_failure_at", NOON.replace(year=9999)),
+        ],
+    )
+    def test_what_no_breaker_can_have_is_refused(
+        self, repository: Repository, field: str, value: Any
+    ) -> None:
+        with pytest.raises(Refused) as caught:
+            repository.update_state(CRM, "closed", **{field: value})
+        assert [each.where for each in caught.value.problems] == [field]
+        with pytest.raises(TypeError, match=field):
+            repository.update_state(CRM, "closed", **{field: "x"})
+        assert repository.get_by_service_name(CRM) is None
 
     def test_all_are_listed_by_name(self, repository: Repository) -> None:
         for name in ("resolver:b", "host:z", "resolver:a"):
