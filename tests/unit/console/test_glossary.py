@@ -36,6 +36,12 @@ CAST: list[tuple[events.Event, str]] = [
         events.RequestReceived(kind=RequestKind.ERASURE, approvals_needed=2, due_at=NOON, datamap_hash=HASH),
         "Erasure request received, due by 2 Mar 2026. Needs 2 approvals.",
     ),
+    (
+        events.RequestReceived(
+            kind=RequestKind.RECTIFICATION, approvals_needed=0, due_at=NOON, datamap_hash=HASH
+        ),
+        "Rectification request received, due by 2 Mar 2026. Needs no approval.",
+    ),
     (events.RequestRepeated(), "The same person asked again in another request."),
     (
         events.RequestDuplicate(),
@@ -386,6 +392,11 @@ CAST: list[tuple[events.Event, str]] = [
     (
         events.ApiKeyCreated(api_key_id=new_id(), approvals_needed=0),
         "An API key was created; its requests need 0 approvals.",
+    ),
+    (
+        events.SignInRefused(officer_id=None, why="locked", count=1_200, since=NOON),
+        "1,200 sign-ins were refused since 2 Mar 2026, 12:00."
+        " The reason for the last: the account was locked after wrong passwords.",
     ),
     (events.ApiKeyRevoked(api_key_id=new_id()), "An API key was revoked."),
     (events.SubjectSearched(kind="email", found=1), "Looked a person up by email: 1 request found."),
