@@ -39,7 +39,6 @@ from effaced.core.private_files import open_to_others
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
 from effaced.deadletters.record import record_failures, record_recoveries
-from effaced.deadletters.repository import SQLFailedOperationRepository
 from effaced.deadletters.rules import Failure, sla_from_hours
 from effaced.model import DeadLetterDomain
 from effaced.notify.claim import restart_waits as restart_delivery_waits
@@ -238,14 +237,6 @@ class Runtime(CompositionRoot):
         """Raise alarms for systems that suddenly report nearly everybody as absent; their names."""
         with self.db.begin() as session:
             return report_absence_spikes(session)
-
-    @property
-    def dead_letters(self) -> SQLFailedOperationRepository:
-        return SQLFailedOperationRepository(
-            self.db,
-            self.keyring,
-            sla_thresholds=self.dead_letter_sla,
-        )
 
     @cached_property
     def dead_letter_sla(self) -> Mapping[str, timedelta]:

@@ -48,7 +48,7 @@ def write_note(
     Refuses text without visible characters, invalid Unicode, and more than 2,000 characters.
     """
     text = text.strip()
-    if said := _problem(text):
+    if said := problem_of_note(text):
         raise Refused(f"The {field} {said}.", problems=[Problem(field, said)])
     note_id = new_id()
     sealed = keyring.seal(text.encode(), purpose="note", context=str(note_id))
@@ -66,7 +66,9 @@ def write_note(
     return NoteRef(note_id, keyring.fingerprint(text, purpose="note").hmac)
 
 
-def _problem(text: str) -> str | None:
+def problem_of_note(text: str) -> str | None:
+    """Why `write_note` would refuse this text; None if it would not."""
+    text = text.strip()
     # A zero-width space, for one, is neither printable nor a space to `strip`.
     if not any(each.isprintable() and not each.isspace() for each in text):
         return "is missing"

@@ -13,14 +13,13 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from effaced.audit.append import SYSTEM, append_one
-from effaced.audit.events import DeadLettersArchived
+from effaced.audit.append import SYSTEM
 from effaced.core import clock
 from effaced.core.db.sql import key_in
 from effaced.deadletters.decide import Change, change, changed_values
 from effaced.deadletters.linked_work import work_not_done
-from effaced.deadletters.read import ALL, count_exactly
-from effaced.deadletters.rules import ARCHIVED, PENDING, REJECTED, REQUIRES_REVIEW, RESOLVED
+from effaced.deadletters.read import ALL, count_exactly, is_expired
+from effaced.deadletters.rules import ARCHIVED, CHANGES, PENDING, REQUIRES_REVIEW
 from effaced.deadletters.tables import DeadLetter
 
 ARCHIVED_AFTER = timedelta(days=30)
@@ -54,21 +53,18 @@ def expire(session: Session, *, limit: int = MAX_ARCHIVED) -> int:
 
     Work that was not done does not end because the time of its dead letter is over.
     """
-    expired = DeadLetter.expires_at <= clock.now()
+    expired = is_expired(clock.now())
     archived = _archive(session, expired & _archivable(timedelta(0)), limit, SYSTEM)
     return archived + _send_to_review(session, expired, limit)
 
 
 def _archivable(older_than: timedelta) -> ColumnElement[bool]:
-    settled = DeadLetter.status.in_((RESOLVED, REJECTED)) & ~work_not_done()
+    settled = DeadLetter.status.in_(CHANGES[ARCHIVED]) & ~work_not_done()
     return settled & (DeadLetter.resolved_at <= clock.now() - older_than)
 
 
 def _archive(session: Session, which: ColumnElement[bool], limit: int, actor: str) -> int:
-    archived = change(session, which, Change(ARCHIVED, actor), limit=limit, skip_locked=True)
-    if archived:
-        append_one(session, DeadLettersArchived(count=archived), actor=actor)
-    return archived
+    return change(session, which, Change(ARCHIVED, actor), limit=limit, skip_locked=True)
 
 
 def _send_to_review(session: Session, expired: ColumnElement[bool], limit: int) -> int:

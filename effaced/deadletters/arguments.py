@@ -8,13 +8,15 @@ never the value.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 from uuid import UUID
 
+from effaced.audit.notes import problem_of_note
 from effaced.core.errors import Problem, Refused
+from effaced.deadletters.rules import Sla
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxOperation, OutboxStatus
 
 E = TypeVar("E", bound=StrEnum)
@@ -27,6 +29,7 @@ _MAX_RETRIES = 100
 MAX_DAYS = 36_500
 _MAX_MINUTES = MAX_DAYS * 24 * 60
 _MAX_FAILURE_TYPE = 255
+_LONGEST_SLA = timedelta(days=365)
 
 
 class InvalidArgument(Refused, ValueError):
@@ -34,6 +37,13 @@ class InvalidArgument(Refused, ValueError):
 
     def __init__(self, argument: str, rule: str) -> None:
         super().__init__(f"The {argument} {rule}.", problems=[Problem(argument, rule)])
+
+
+class UnknownFacts(InvalidArgument):
+    """Keys or values that a dead letter does not keep."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        Refused.__init__(self, "A dead letter does not keep this:", problems=problems)
 
 
 def dead_letter_status(word: str) -> DeadLetterStatus:
@@ -84,6 +94,21 @@ def moment(argument: str, value: datetime) -> datetime:
     if value.tzinfo is None or not 1 < value.year < 9999:
         raise InvalidArgument(argument, "must be a moment with a time zone, from the year 2 to 9998")
     return value
+
+
+def sla(argument: str, waits: Mapping[str, timedelta]) -> Sla:
+    """How long dead letters may stay open, by domain; held to what the setting of that name is held to."""
+    if set(waits) - set(DeadLetterDomain):
+        raise InvalidArgument(argument, f"must be by domain: {', '.join(DeadLetterDomain)}")
+    if not all(timedelta(0) < each <= _LONGEST_SLA for each in waits.values()):
+        raise InvalidArgument(argument, f"must be longer than zero, up to {_LONGEST_SLA.days} days")
+    return waits
+
+
+def note_text(argument: str, text: str) -> None:
+    """An empty text is no note."""
+    if text and (said := problem_of_note(text)):
+        raise InvalidArgument(argument, said)
 
 
 def no_message(argument: str, text: str) -> None:
@@ -147,6 +172,8 @@ ALLOWED: dict[str, dict[str, Check]] = {
     "error_details": {"attempts": _count, "status_code": _is_status_code},
 }
 _ENTITIES = ("entry", "delivery", "request")
+# What the work of a dead letter is, by which it is found again; in the other domains it is an entry.
+_WORK = {DeadLetterDomain.MESSAGE: "delivery_id", DeadLetterDomain.LOCAL_EXECUTION: "request_id"}
 
 
 def facts(argument: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -160,14 +187,20 @@ def facts(argument: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
         elif not allowed[key](value):
             problems.append(Problem(where, "has a value of the wrong kind"))
     if problems:
-        raise Refused("A dead letter does not keep this:", problems=problems)
+        raise UnknownFacts(problems)
     return {key: str(value) if isinstance(value, UUID) else value for key, value in (values or {}).items()}
 
 
 def linked_ids(
-    entity_type: str | None, entity_id: str | None, refs: Mapping[str, Any] | None
+    domain: DeadLetterDomain,
+    entity_type: str | None,
+    entity_id: str | None,
+    refs: Mapping[str, Any] | None,
 ) -> tuple[UUID | None, UUID | None]:
-    """What a dead letter is about: an entry or a delivery, and a request. Nothing else can be linked."""
+    """What a dead letter is about: an entry or a delivery, as its domain has it, and a request.
+
+    Nothing else can be linked.
+    """
     given = dict(refs or {})
     if entity_type is not None or entity_id is not None:
         if entity_type not in _ENTITIES:
@@ -176,6 +209,10 @@ def linked_ids(
             raise InvalidArgument("entity_id", f"must be the id of the {entity_type}")
         given[f"{entity_type}_id"] = entity_id
     found = {name: as_uuid(value) for name, value in facts("entity_refs", given).items()}
+    allowed = {_WORK.get(domain, "entry_id"), "request_id"}
+    if set(found) - allowed:
+        argument = "entity_refs" if set(refs or {}) - allowed else "entity_type"
+        raise InvalidArgument(argument, f"can link {domain} to {' and '.join(sorted(allowed))} only")
     return found.get("entry_id") or found.get("delivery_id"), found.get("request_id")
 
 

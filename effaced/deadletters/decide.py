@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Row, select, update
 from sqlalchemy.orm import Session
 
 from effaced.audit.append import SYSTEM, Record, append
-from effaced.audit.events import DeadLetterDecided
+from effaced.audit.events import DeadLetterDecided, DeadLettersArchived
 from effaced.audit.notes import NoteRef, noted, write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
@@ -29,6 +29,7 @@ from effaced.deadletters.rules import (
     SETTLED,
     UNSETTLED_VALUES,
     marks_after_reopening,
+    settable_from,
 )
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterStatus, SubjectKey
@@ -51,14 +52,7 @@ def decide(
 ) -> None:
     """Carry out a person's decision. Refuses what `rules.DECISIONS` does not list, and closing a dead letter
     over work that was not done."""
-    found = lock_dead_letter(session, dead_letter_id)
-    if found.status not in DECISIONS.get(to, ()):
-        raise Conflict(
-            f"The dead letter is {found.status.value}; it can't become {to.value}.",
-            problems=[Problem("status", f"is {found.status.value}")],
-        )
-    if to in SETTLED:
-        refuse_to_close(session, dead_letter_id, decided=True)
+    found = _lock_to_change(session, dead_letter_id, to, DECISIONS.get(to, ()), decided=True)
     note = write_note(
         session, keyring, reason, author=actor, request_id=found.request_id, dead_letter_id=dead_letter_id
     )
@@ -68,16 +62,15 @@ def decide(
 
 
 def set_status(session: Session, dead_letter_id: UUID, wanted: Change) -> None:
-    """A program's change, from whatever status. Refuses to close over work that was not done."""
-    lock_dead_letter(session, dead_letter_id)
-    if wanted.to in SETTLED:
-        refuse_to_close(session, dead_letter_id)
+    """A program's change. Refuses what `rules.settable_from` does not list, and closing a dead letter over
+    work that was not done."""
+    _lock_to_change(session, dead_letter_id, wanted.to, settable_from(wanted.to))
     change(session, DeadLetter.id == dead_letter_id, wanted)
 
 
 def set_status_of_many(session: Session, ids: Sequence[UUID], wanted: Change) -> int:
-    """How many were changed. Dead letters over work that was not done are not closed."""
-    which = key_in(session, DeadLetter.id, ids)
+    """How many were changed: those that `set_status` would not refuse."""
+    which = key_in(session, DeadLetter.id, ids) & DeadLetter.status.in_(settable_from(wanted.to))
     if wanted.to in SETTLED:
         # Locked before the work is looked at: a settle that fails it meanwhile holds these rows.
         session.execute(select(DeadLetter.id).where(which).order_by(DeadLetter.id).with_for_update())
@@ -93,7 +86,7 @@ def change(
     limit: int | None = None,
     skip_locked: bool = False,
 ) -> int:
-    """Change dead letters, with an event for each.
+    """Change dead letters, with an event for each, and one for the whole action if they are archived.
 
     Returns how many. The caller has checked that they may change.
     """
@@ -106,7 +99,10 @@ def change(
     ).all()
     if not found:
         return 0
-    append(session, [_event(each, wanted) for each in found])
+    events = [_event(each, wanted) for each in found]
+    if wanted.to is ARCHIVED:
+        events.append(Record(DeadLettersArchived(count=len(found)), actor=wanted.actor))
+    append(session, events)
     ids = [each.id for each in found]
     session.execute(
         update(DeadLetter).where(key_in(session, DeadLetter.id, ids)).values(changed_values(wanted))
@@ -122,10 +118,11 @@ def changed_values(wanted: Change) -> dict[str, Any]:
     """The columns that go with a change. Only settled dead letters say how they were settled."""
     now, to = clock.now(), wanted.to
     values: dict[str, Any] = {"status": to, "updated_at": now}
-    if to not in SETTLED:
+    if to in SETTLED:
+        if wanted.by is not None:
+            values["resolved_by"] = wanted.by
+    elif to is not PERMANENTLY_FAILED:  # only open ones are given up, and those were not settled
         values |= UNSETTLED_VALUES
-    elif wanted.by is not None:
-        values["resolved_by"] = wanted.by
     if to in (RESOLVED, REJECTED):
         values["resolved_at"] = now
     elif to is ARCHIVED:
@@ -139,6 +136,26 @@ def changed_values(wanted: Change) -> dict[str, Any]:
     if wanted.recommended:
         values["recommended_action"] = code("recommended_action", wanted.recommended, 32)
     return values
+
+
+def _lock_to_change(
+    session: Session,
+    dead_letter_id: UUID,
+    to: DeadLetterStatus,
+    sources: Collection[DeadLetterStatus],
+    *,
+    decided: bool = False,
+) -> Row[*tuple[Any, ...]]:
+    """Refuses a dead letter in another status than `sources`, and closing over work that was not done."""
+    found = lock_dead_letter(session, dead_letter_id)
+    if found.status not in sources:
+        raise Conflict(
+            f"The dead letter is {found.status.value}; it can't become {to.value}.",
+            problems=[Problem("status", f"is {found.status.value}")],
+        )
+    if to in SETTLED:
+        refuse_to_close(session, dead_letter_id, decided=decided)
+    return found
 
 
 def lock_dead_letter(session: Session, dead_letter_id: UUID) -> Row[*tuple[Any, ...]]:

@@ -20,7 +20,8 @@ class FailedOperationRepository(ABC):
     """A store of dead letters.
 
     Ids are opaque strings; a malformed one matches nothing. An argument that can't be meant (an unknown
-    status, a negative limit, a moment without a time zone) is refused by its name, with a ValueError.
+    status, a negative limit, a moment without a time zone) is refused by its name, with a ValueError. What
+    the state of a dead letter does not allow is a Conflict.
     """
 
     @abstractmethod
@@ -44,7 +45,7 @@ class FailedOperationRepository(ABC):
         recommended_action: str = "",
         expires_at: datetime | None = None,
     ) -> FailedOperationData:
-        """A new dead letter, pending. Refuses a second one of the same domain for the same entry.
+        """A new dead letter, pending. A Conflict if there is already one for the same work.
 
         `user_id` is kept as a keyed hash, data by listed keys only; an `error_message` is refused.
         """
@@ -69,7 +70,10 @@ class FailedOperationRepository(ABC):
         resolved_by_id: int | str | None = None,
         recommended_action: str = "",
     ) -> bool:
-        """Whether there is such a dead letter. Empty texts keep what is stored."""
+        """Whether there is such a dead letter. Empty texts keep what is stored.
+
+        A Conflict if its status can't become that one, or its work was not done and would be closed.
+        """
 
     @abstractmethod
     def increment_retry_count(self, id: str) -> bool: ...
@@ -89,7 +93,7 @@ class FailedOperationRepository(ABC):
 
     @abstractmethod
     def bulk_update_status(self, ids: list[str], status: str) -> int:
-        """How many were changed."""
+        """How many were changed: those that `update_status` would not refuse."""
 
     @abstractmethod
     def find_by_status(
@@ -132,7 +136,10 @@ class FailedOperationRepository(ABC):
     def find_sla_breached(
         self, current_time: datetime, sla_thresholds: dict[str, timedelta]
     ) -> list[FailedOperationData]:
-        """Open for longer than their domain's threshold, or 24 hours; oldest first."""
+        """Open for longer than their domain's threshold, or 24 hours; oldest first.
+
+        An unknown domain, or a threshold of no time, is a ValueError.
+        """
 
     @abstractmethod
     def find_expired(self, current_time: datetime) -> list[FailedOperationData]:
@@ -165,7 +172,10 @@ class FailedOperationRepository(ABC):
         *,
         acquired: int,
     ) -> bool:
-        """Whether it counted: only under the number `acquired` that acquiring returned."""
+        """Whether it counted: only under the number `acquired` that acquiring returned.
+
+        A Conflict if it succeeded and its work was not done.
+        """
 
     @abstractmethod
     def release_stale_replaying(self, older_than_minutes: int = 30) -> int: ...

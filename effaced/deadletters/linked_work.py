@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import Column, ColumnElement, MetaData, Table, Uuid, and_, exists, or_, select
+from sqlalchemy import Column, ColumnElement, MetaData, Table, Uuid, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from effaced.core.db import UtcDateTime
+from effaced.core.db import UtcDateTime, is_postgres
+from effaced.core.db.transactions import require_transaction
 from effaced.core.errors import Conflict
 from effaced.deadletters.rules import BY_HAND, SETTLED
 from effaced.deadletters.tables import DeadLetter
@@ -43,6 +44,20 @@ _REASONS = {
     DeadLetterDomain.MESSAGE: "The message behind this dead letter was not delivered. Retry it, or resolve "
     "it with a reason.",
 }
+
+
+def hold_work(session: Session, work_id: UUID | None) -> None:
+    """Until the transaction ends nobody else opens a dead letter for this entry, delivery or request.
+
+    The product holds the row of the work when it opens one; programs may name work that has no row.
+    """
+    require_transaction(session.connection())
+    if work_id is None or not is_postgres(session):  # SQLite has one writer at a time
+        return
+    number = int.from_bytes(work_id.bytes[-8:], signed=True)
+    session.execute(select(func.pg_advisory_xact_lock(number)))
+    for key in (OutboxRow.entry_id, Delivery.id, REQUESTS.c.id):
+        session.execute(select(key).where(key == work_id).with_for_update())
 
 
 def refuse_to_close(session: Session, dead_letter_id: UUID, *, decided: bool = False) -> None:

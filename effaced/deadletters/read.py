@@ -260,7 +260,7 @@ def matching(which: DeadLetterFilter, *columns: Any) -> Select[Any]:
     if which.late:
         query = query.where(is_late(clock.now(), which.sla))
     if which.expired:
-        query = query.where(DeadLetter.expires_at <= clock.now())
+        query = query.where(is_expired(clock.now()))
     return query
 
 
@@ -271,6 +271,11 @@ def is_unresolved() -> ColumnElement[bool]:
 
 def is_replayable() -> ColumnElement[bool]:
     return (DeadLetter.status == PENDING) & (DeadLetter.retry_count < DeadLetter.max_retries)
+
+
+def is_expired(at: datetime) -> ColumnElement[bool]:
+    """Those that never expire are not expired."""
+    return DeadLetter.expires_at <= at
 
 
 def is_late(at: datetime, sla: Sla) -> ColumnElement[bool]:

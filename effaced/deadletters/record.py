@@ -1,7 +1,7 @@
 """Opening dead letters, and resolving or reopening them when a later attempt has ended.
 
-All of it happens in the transaction that settles the failed work, so there is a dead letter exactly when
-something was abandoned.
+What the product records is recorded in the transaction that settles the failed work, so there is a dead
+letter exactly when something was abandoned.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from effaced.audit.append import Record, append
+from effaced.audit.append import SYSTEM, Record, append
 from effaced.audit.events import DeadLetterOpened
 from effaced.core import clock
 from effaced.core.db import UtcDateTime, is_postgres
 from effaced.core.db.pipeline import run_statement
 from effaced.core.db.sql import bind_ids, key_in_bound_ids
+from effaced.core.errors import Conflict
 from effaced.deadletters.context import after_failure
+from effaced.deadletters.linked_work import hold_work
 from effaced.deadletters.rules import (
     MAX_RETRIES,
     PENDING,
@@ -81,6 +83,26 @@ def record_failures(session: Session, failures: Sequence[Failure]) -> None:
         if earlier is None or earlier.status in SETTLED:
             opened.append(_opened_event(failure, dead_letter_id))
         notices += _notices(failure, dead_letter_id, again=earlier is not None)
+    _write(session, rows, opened, notices)
+
+
+def record_new(session: Session, failure: Failure, values: Mapping[str, Any], *, actor: str) -> UUID:
+    """Open a dead letter for a failure that a program reports, with these values of its own.
+
+    Refuses a second one for the same work, whatever became of the first.
+    """
+    hold_work(session, failure.entry_id or failure.request_id)
+    if _identity(failure.domain, failure.entry_id, failure.request_id) in _existing(session, [failure]):
+        raise Conflict("There is already a dead letter for this work.")
+    row = {**_new_row(failure), **values}
+    event = _opened_event(failure, row["id"], actor=actor)
+    _write(session, [row], [event], _notices(failure, row["id"], again=False))
+    return cast(UUID, row["id"])
+
+
+def _write(
+    session: Session, rows: Sequence[dict[str, Any]], opened: Sequence[Record], notices: Sequence[Notice]
+) -> None:
     if opened:
         append(session, opened)
     if rows:
@@ -247,9 +269,10 @@ def _record_again(session: Session, earlier: Row[*tuple[Any, ...]], failure: Fai
     )
 
 
-def _opened_event(failure: Failure, dead_letter_id: UUID) -> Record:
+def _opened_event(failure: Failure, dead_letter_id: UUID, *, actor: str = SYSTEM) -> Record:
     return Record(
         DeadLetterOpened(dead_letter_id=dead_letter_id, domain=failure.domain, error=failure.error),
+        actor=actor,
         request_id=failure.request_id,
         entry_id=failure.entry_id,
         subject=failure.subject,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -32,7 +32,9 @@ from effaced.deadletters.arguments import (
     minutes,
     moment,
     no_message,
+    note_text,
     number,
+    sla,
 )
 from effaced.deadletters.context import new_context
 from effaced.deadletters.create import NewDeadLetter, create
@@ -49,6 +51,7 @@ from effaced.deadletters.read import (
     count_exactly,
     dead_letters_by_id,
     find_dead_letters,
+    is_expired,
     is_late,
     is_replayable,
 )
@@ -77,7 +80,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         )
         self._keyring = keyring
         self._actor = actor
-        self._sla = sla_thresholds
+        self._sla = sla("sla_thresholds", sla_thresholds)
 
     def create(
         self,
@@ -100,11 +103,12 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         expires_at: datetime | None = None,
     ) -> FailedOperationData:
         no_message("error_message", error_message)
+        about = dead_letter_domain(domain)
         new = NewDeadLetter(
-            domain=domain,
+            domain=about,
             failure_type=failure_type,
             error_code=error_code,
-            linked=linked_ids(entity_type, entity_id, entity_refs),
+            linked=linked_ids(about, entity_type, entity_id, entity_refs),
             subject=None if user_id is None else self._keyring.subject_key(str(user_id)),
             context=new_context(snapshot_data, request_data, response_data),
             marks=facts("metadata", metadata),
@@ -116,9 +120,9 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         )
         try:
             with self._begin() as session:
-                return self._by_id(session, create(session, new))
-        except IntegrityError:
-            raise Conflict("There is already a dead letter of this domain for this entry.") from None
+                return self._by_id(session, create(session, new, actor=self._actor))
+        except IntegrityError:  # under REPEATABLE READ, where the other one is not seen
+            raise Conflict("There is already a dead letter for this work.") from None
 
     def get_by_id(self, id: str) -> FailedOperationData | None:
         with self._read() as session:
@@ -135,10 +139,11 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         recommended_action: str = "",
     ) -> bool:
         to, by = dead_letter_status(status), actor_id("resolved_by_id", resolved_by_id)
+        note_text("resolution_note", resolution_note)
         with self._begin() as session:
             for found in dead_letters_by_id(session, _uuids([id])):
-                note = self._note(session, found.id, resolution_note)
-                wanted = Change(to, self._actor, resolution_type, by, note, recommended_action)
+                noted = self._note(session, found.id, resolution_note)
+                wanted = Change(to, self._actor, resolution_type, by, noted, recommended_action)
                 set_status(session, found.id, wanted)
                 return True
         return False
@@ -194,11 +199,12 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     def find_sla_breached(
         self, current_time: datetime, sla_thresholds: dict[str, timedelta]
     ) -> list[FailedOperationData]:
-        return self._find(ALL, is_late(moment("current_time", current_time), sla_thresholds))
+        at, waits = moment("current_time", current_time), sla("sla_thresholds", sla_thresholds)
+        return self._find(ALL, is_late(at, waits))
 
     def find_expired(self, current_time: datetime) -> list[FailedOperationData]:
-        expired = DeadLetter.expires_at <= moment("current_time", current_time)
-        return self._find(ALL, expired, order=FIRST_TO_EXPIRE)
+        at = moment("current_time", current_time)
+        return self._find(ALL, is_expired(at), order=FIRST_TO_EXPIRE)
 
     def get_statistics(self) -> dict[str, Any]:
         with self._read() as session:
@@ -233,6 +239,7 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         acquired: int,
     ) -> bool:
         by = actor_id("resolved_by_id", resolved_by_id)
+        note_text("note", note)
         dead_letter_id, resolution = as_uuid(id), resolution_type or REPLAYED
         with self._begin() as session:
             if dead_letter_id is None or not replay.lock_acquired(session, dead_letter_id, acquired):
@@ -331,8 +338,14 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     def _note(self, session: Session, dead_letter_id: UUID, text: str) -> NoteRef | None:
         if not text:
             return None
+        request_id = session.scalar(select(DeadLetter.request_id).where(DeadLetter.id == dead_letter_id))
         return write_note(
-            session, self._keyring, text, author=self._actor, dead_letter_id=dead_letter_id, field="note"
+            session,
+            self._keyring,
+            text,
+            author=self._actor,
+            request_id=request_id,
+            dead_letter_id=dead_letter_id,
         )
 
     def _evict(self, count: int, domain: str | None, *, compress: bool) -> int:

@@ -28,14 +28,19 @@ UNRESOLVED = (*OPEN, PERMANENTLY_FAILED)
 SETTLED = (RESOLVED, REJECTED, ARCHIVED)
 ACTIVE = tuple(each for each in DeadLetterStatus if each not in SETTLED)
 FORCIBLE = (PENDING, REQUIRES_REVIEW)
-# What a person may decide, and from which statuses. A replay ends by itself; an archived dead letter stays.
-DECISIONS: dict[DeadLetterStatus, tuple[DeadLetterStatus, ...]] = {
+# The changes of status: to each, from which ones. Only acquiring leads to `replaying`, only the end of the
+# replay leads out of it, and nothing leads out of `archived` but another failure of the same work.
+CHANGES: dict[DeadLetterStatus, tuple[DeadLetterStatus, ...]] = {
     REVIEWING: (PENDING, REQUIRES_REVIEW),
-    RESOLVED: (PENDING, REVIEWING, REQUIRES_REVIEW, PERMANENTLY_FAILED),
-    REJECTED: (PENDING, REVIEWING, REQUIRES_REVIEW, PERMANENTLY_FAILED),
-    PERMANENTLY_FAILED: (PENDING, REVIEWING, REQUIRES_REVIEW),
+    RESOLVED: UNRESOLVED,
+    REJECTED: UNRESOLVED,
+    PERMANENTLY_FAILED: OPEN,
     PENDING: (REVIEWING, PERMANENTLY_FAILED, REJECTED),
+    REQUIRES_REVIEW: (PENDING, REVIEWING),
+    ARCHIVED: (RESOLVED, REJECTED),
 }
+# What a person may decide. The last two are for programs and the scheduler.
+DECISIONS = {to: sources for to, sources in CHANGES.items() if to not in (REQUIRES_REVIEW, ARCHIVED)}
 # How a dead letter was settled.
 BY_HAND, REPLAYED, ATTESTED = "by_hand", "replayed", "attested"
 SUPERSEDED, CANCELLED = "superseded", "cancelled"
@@ -51,6 +56,16 @@ MAX_RETRIES = 2
 PREVIOUS_TOTAL, FORCED, REOPENED = "previous_total_retries", "force_redrive_count", "reopened"
 FAILED_REPLAYS, SAME_ERROR = "failed_replays", "same_error"
 Marks = dict[str, Any]
+
+
+def settable_from(to: DeadLetterStatus) -> tuple[DeadLetterStatus, ...]:
+    """From which statuses a program may set this one.
+
+    It may repeat the status that a dead letter has, to add what was not said yet; but not `replaying`, which
+    belongs to whoever acquired it, nor `archived`.
+    """
+    sources = CHANGES.get(to, ())
+    return (*sources, to) if sources and to is not ARCHIVED else sources
 
 
 def after_failed_replay(retry_count: int, max_retries: int) -> DeadLetterStatus:

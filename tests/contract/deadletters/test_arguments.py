@@ -35,6 +35,22 @@ REFUSED: dict[str, tuple[str, Call]] = {
     "before_date without zone": ("before_date", lambda of: of.get_expired_operations(NAIVE)),
     "find_expired without zone": ("current_time", lambda of: of.find_expired(NAIVE)),
     "find_sla_breached without zone": ("current_time", lambda of: of.find_sla_breached(NAIVE, {})),
+    "find_sla_breached of an unknown domain": (
+        "sla_thresholds",
+        lambda of: of.find_sla_breached(START, {"bogus": timedelta(hours=1)}),
+    ),
+    "find_sla_breached after less than no time": (
+        "sla_thresholds",
+        lambda of: of.find_sla_breached(START, {"message": timedelta(hours=-1)}),
+    ),
+    "find_sla_breached after no time": (
+        "sla_thresholds",
+        lambda of: of.find_sla_breached(START, {"message": timedelta(0)}),
+    ),
+    "find_sla_breached after longer than a year": (
+        "sla_thresholds",
+        lambda of: of.find_sla_breached(START, {"message": timedelta(days=366)}),
+    ),
     "start without zone": ("start", lambda of: of.count_created_in_window(NAIVE, START)),
     "end without zone": ("end", lambda of: of.count_created_in_window(START, NAIVE)),
     "first_seen without zone": ("first_seen", summary(first_seen=NAIVE)),
@@ -93,8 +109,8 @@ def test_an_argument_that_can_not_be_meant_is_refused_by_its_name(store: Store, 
     ("argument", "given"),
     [
         ("resolved_by_id", {"resolved_by_id": "Anna Berg"}),
-        ("note", {"resolution_note": "   "}),
-        ("note", {"resolution_note": "a" * 2_001}),
+        ("resolution_note", {"resolution_note": "   "}),
+        ("resolution_note", {"resolution_note": "a" * 2_001}),
         ("resolution_type", {"resolution_type": "she called"}),
         ("recommended_action", {"recommended_action": "call Anna"}),
     ],
@@ -106,6 +122,7 @@ def test_a_change_with_such_an_argument_changes_nothing(
     before = store.get(letter_id)
     with pytest.raises(Refused) as refused:
         store.letters.update_status(letter_id, "resolved", **given)
+    assert isinstance(refused.value, ValueError)
     assert [each.where for each in refused.value.problems] == [argument]
     assert store.get(letter_id) == before
 

@@ -46,6 +46,8 @@ class TestWorkThatIsNotDone:
     ) -> None:
         open_id, _ = store.linked(domain, work)
         done_id, _ = store.linked(domain, Work.DONE)
+        if status == "archived":
+            store.bring(done_id, "resolved")
         assert store.letters.bulk_update_status([open_id, done_id], status) == 1
         assert (store.status(open_id), store.status(done_id)) == ("pending", status)
 
@@ -81,7 +83,7 @@ class TestWorkThatIsNotDone:
         self, store: Store, now: ManualClock, domain: str, work: Work
     ) -> None:
         letter_id, link = store.linked(domain, Work.DONE)
-        store.letters.update_status(letter_id, "archived", "fixed")
+        store.bring(letter_id, "archived")
         store.set_work(domain, link, work)
         now.advance(60 * DAY)
         for removed in (store.letters.evict_oldest, store.letters.compress_and_evict_oldest):
@@ -120,7 +122,7 @@ def test_work_that_is_done_can_be_closed_archived_and_removed(
     store: Store, now: ManualClock, domain: str, status: str
 ) -> None:
     letter_id, _ = store.linked(domain, Work.DONE)
-    assert store.letters.update_status(letter_id, status)
+    store.bring(letter_id, status)
     now.advance(60 * DAY)
     store.letters.archive_old_resolved()
     assert store.letters.count_archived_older_than(0) == 1

@@ -54,7 +54,7 @@ class TestD7Acquire:
     )
     def test_only_of_pending_ones(self, store: Store, status: str) -> None:
         letter_id = store.create()
-        store.letters.update_status(letter_id, status)
+        store.bring(letter_id, status)
         assert store.letters.try_acquire_for_replay(letter_id, 2) is None
         assert store.status(letter_id) == status
 
@@ -103,7 +103,7 @@ class TestD7Force:
     )
     def test_is_refused_of_others(self, store: Store, status: str) -> None:
         letter_id = store.create()
-        store.letters.update_status(letter_id, status)
+        store.bring(letter_id, status)
         before = store.get(letter_id)
         assert store.letters.try_acquire_for_replay(letter_id, 2, force=True) is None
         assert store.get(letter_id) == before
@@ -226,15 +226,6 @@ class TestD9Stale:
         now.advance(HOUR)
         assert store.letters.release_stale_replaying() == 1
 
-    def test_is_one_whose_state_was_set_by_hand_and_never_taken(self, store: Store, now: ManualClock) -> None:
-        letter_id = store.create()
-        store.letters.update_status(letter_id, "replaying")
-        now.advance(timedelta(minutes=29))
-        assert store.letters.release_stale_replaying() == 0
-        now.advance(timedelta(minutes=1))
-        assert store.letters.release_stale_replaying() == 1
-        assert store.status(letter_id) == "pending"
-
 
 class TestD10ArchiveAndPurge:
     def test_archiving_keeps_the_rows(self, store: Store, now: ManualClock) -> None:
@@ -339,7 +330,7 @@ class TestD11Figures:
             "rejected",
             "archived",
         ):
-            store.letters.update_status(store.create("message"), status)
+            store.bring(store.create("message"), status)
         store.create("external_call")
         assert store.letters.count_all() == 6
         assert store.letters.count_by_domain("message") == 5

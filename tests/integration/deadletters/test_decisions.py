@@ -214,7 +214,7 @@ def close_many(repository: SQLFailedOperationRepository, letter_id: str) -> int:
     return repository.bulk_update_status([letter_id], "resolved")
 
 
-def closing_waits(post: Post) -> bool:
+def somebody_waits(post: Post) -> bool:
     activity = sql(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -241,9 +241,99 @@ def test_a_program_closes_nothing_whose_work_comes_undone_meanwhile(
             # As the settle does: the dead letter is written too.
             settling.execute(update(DeadLetter).values(error_code="http_500"))
             closing = pool.submit(close, repository, str(letter_id))
-            eventually(lambda: closing_waits(post), "the closing to wait for the dead letter")
+            eventually(lambda: somebody_waits(post), "the closing to wait for the dead letter")
         assert closing.result(PATIENCE) == 0
     assert post.letter(letter_id).status is S.PENDING
+
+
+def test_a_program_opens_no_second_one_for_work_that_fails_meanwhile(postgres_post: Post) -> None:
+    """The execution of a request has failed, in a transaction that has not ended yet."""
+    post = postgres_post
+    request_id = post.request(("crm", "c-1"))
+    repository = SQLFailedOperationRepository(post.db, KEYRING)
+    domain, refs = DeadLetterDomain.LOCAL_EXECUTION, {"request_id": str(request_id)}
+
+    with ThreadPoolExecutor(1) as pool:
+        with post.db.begin() as executing:
+            executing.get_one(Request, request_id, with_for_update=True)
+            record_failures(executing, [Failure(domain, request_id, None, "Timeout", "local_execution")])
+            creating = pool.submit(repository.create, domain, "Timeout", entity_refs=refs)
+            eventually(lambda: somebody_waits(post), "the program to wait for the request")
+        with pytest.raises(Conflict, match="already"):
+            creating.result(PATIENCE)
+    assert len(post.letters()) == 1
+
+
+class TestReportedByAProgram:
+    """A dead letter that a program opens is recorded as the product's own are."""
+
+    def report(self, post: Post, domain: str = "external_call", **more: object) -> UUID:
+        letters = SQLFailedOperationRepository(post.db, KEYRING, actor="officer:7")
+        return UUID(letters.create(domain, "Timeout", **more).id)  # type: ignore[arg-type]
+
+    def test_is_an_event_of_the_work_and_of_who_reported_it(self, post: Post) -> None:
+        entry_id, request_id = new_id(), new_id()
+        refs = {"entry_id": str(entry_id), "request_id": str(request_id)}
+        letter_id = self.report(post, entity_refs=refs, user_id=4711)
+        (event,) = post.events("DEAD_LETTER_OPENED")
+        assert (event.actor, event.entry_id, event.request_id) == ("officer:7", entry_id, request_id)
+        assert event.subject_hmac == KEYRING.subject_key("4711").hmac
+        assert event.payload == {
+            "dead_letter_id": str(letter_id),
+            "domain": "external_call",
+            "error": "Timeout",
+        }
+
+    def test_is_told_to_those_who_want_to_know(self, post: Post) -> None:
+        letter_id = self.report(post, error_code="max_age", snapshot_data={"attempts": 8})
+        with post.db.read() as session:
+            (message,) = session.scalars(select(Message).where(Message.type == NoticeType.ENTRY_ABANDONED))
+        told = message.payload
+        assert told == {
+            "dead_letter_id": str(letter_id),
+            "error": "Timeout",
+            "code": "max_age",
+            "attempts": 8,
+            "again": False,
+        }
+
+    def test_is_opened_again_when_the_same_work_fails(self, post: Post) -> None:
+        entry_id = new_id()
+        letter_id = self.report(post, "attestation", entity_type="entry", entity_id=str(entry_id))
+        failure = Failure(DeadLetterDomain.EXTERNAL_CALL, None, None, "Refused", "http_400", entry_id)
+        with post.db.begin() as session:
+            record_failures(session, [failure])
+        (found,) = post.by_age()
+        assert (found.id, found.domain, found.failure_type) == (
+            letter_id,
+            DeadLetterDomain.EXTERNAL_CALL,
+            "Refused",
+        )
+
+    def test_is_refused_without_an_event_or_a_message(self, post: Post) -> None:
+        refs = {"request_id": str(new_id())}
+        self.report(post, "local_execution", entity_refs=refs)
+        with pytest.raises(Conflict):
+            self.report(post, "local_execution", entity_refs=refs)
+        with post.db.read() as session:
+            assert len(session.scalars(select(Message)).all()) == 1
+        assert len(post.events("DEAD_LETTER_OPENED")) == 1
+
+    def test_archived_by_a_program_has_the_event_of_the_action_too(self, post: Post) -> None:
+        letters = SQLFailedOperationRepository(post.db, KEYRING)
+        letter_ids = [str(self.report(post)) for _ in range(2)]
+        assert letters.bulk_update_status(letter_ids, "resolved") == 2
+        assert letters.bulk_update_status(letter_ids, "archived") == 2
+        (action,) = post.events("DEAD_LETTERS_ARCHIVED")
+        assert action.payload["count"] == 2
+
+    def test_a_note_about_it_belongs_to_the_request(self, post: Post) -> None:
+        request_id = new_id()
+        letter_id = str(self.report(post, "verification", entity_refs={"request_id": str(request_id)}))
+        SQLFailedOperationRepository(post.db, KEYRING).mark_as_resolved(letter_id, "fixed", "seen to")
+        with post.db.read() as session:
+            (note,) = session.scalars(select(Note).where(Note.dead_letter_id == UUID(letter_id)))
+        assert note.request_id == request_id
 
 
 class TestReopened:
@@ -284,14 +374,13 @@ class TestReopened:
 
     def test_by_a_program(self, post: Post, undelivered: UUID) -> None:
         letters, name = SQLFailedOperationRepository(post.db, KEYRING), str(undelivered)
-        letters.update_status(name, "resolved", "fixed", "it was the firewall", 7)
-        letters.update_status(name, "archived")
+        letters.update_status(name, "rejected", "no_failure", "it was the firewall", 7)
         letters.update_status(name, "pending", "fixed", "not fixed", 7)
         found = letters.get_by_id(name)
         assert found is not None
         assert (found.resolution_type, found.resolution_note, found.resolved_by_id) == ("", "", None)
         assert (found.resolved_at, found.archived_at, found.metadata) == (None, None, {"reopened": 1})
-        assert len(post.events("DEAD_LETTER_DECIDED")) == 3
+        assert len(post.events("DEAD_LETTER_DECIDED")) == 2
 
 
 class TestFailedAgain:
