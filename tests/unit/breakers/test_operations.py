@@ -197,6 +197,7 @@ class TestPinUntil:
             ((-1, None), "seconds", "must be over 0 and at most 2592000"),
             ((30 * 86_400 + 1, None), "seconds", "must be over 0 and at most 2592000"),
             ((float("nan"), None), "seconds", "must be over 0 and at most 2592000"),
+            ((None, NOON.replace(tzinfo=None)), "until", "must have a time zone"),
             ((None, NOON), "until", "must be in the future and at most 30 days away"),
             (
                 (None, NOON + timedelta(days=30, microseconds=1)),
@@ -223,14 +224,3 @@ def test_a_reason_in_free_text_is_refused_without_repeating_it(reason: str) -> N
     with pytest.raises(Refused, match="free text belongs in a note") as refused:
         operations.require_code(reason)
     assert reason not in str(refused.value)
-
-
-@pytest.mark.parametrize("name", ["resolver:crm", "host:api.example", "host:[::1]:8443"])
-def test_a_breaker_is_named_with_its_scope(name: str) -> None:
-    operations.require_name(name)
-
-
-@pytest.mark.parametrize("name", ["", "crm", "resolver:", "host:", "vendor:crm", ":crm"])
-def test_a_name_without_one_is_refused(name: str) -> None:
-    with pytest.raises(Refused, match="name expected resolver:NAME or host:NAME"):
-        operations.require_name(name)
