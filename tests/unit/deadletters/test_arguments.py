@@ -25,6 +25,7 @@ from effaced.deadletters.arguments import (
 )
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 
+D = DeadLetterDomain
 ID = UUID("0190f1d2-0000-7000-8000-000000000000")
 PERSONAL = "anna@people.example"
 
@@ -157,17 +158,19 @@ class TestFacts:
 
 
 class TestLinks:
-    @pytest.mark.parametrize("kind", ["entry", "delivery"])
-    def test_to_the_work_and_its_request(self, kind: str) -> None:
-        assert linked_ids(kind, str(ID), {"request_id": str(ID)}) == (ID, ID)
+    @pytest.mark.parametrize(
+        ("domain", "kind"), [(D.EXTERNAL_CALL, "entry"), (D.VERIFICATION, "entry"), (D.MESSAGE, "delivery")]
+    )
+    def test_to_the_work_and_its_request(self, domain: DeadLetterDomain, kind: str) -> None:
+        assert linked_ids(domain, kind, str(ID), {"request_id": str(ID)}) == (ID, ID)
+        assert linked_ids(domain, None, None, {f"{kind}_id": ID}) == (ID, None)
 
     def test_to_a_request_alone(self) -> None:
-        assert (
-            linked_ids("request", str(ID), None) == linked_ids(None, None, {"request_id": ID}) == (None, ID)
-        )
+        assert linked_ids(D.LOCAL_EXECUTION, "request", str(ID), None) == (None, ID)
 
-    def test_to_nothing(self) -> None:
-        assert linked_ids(None, None, None) == (None, None)
+    @pytest.mark.parametrize("domain", list(D))
+    def test_to_nothing(self, domain: DeadLetterDomain) -> None:
+        assert linked_ids(domain, None, None, None) == (None, None)
 
     @pytest.mark.parametrize(
         ("kind", "given", "problem"),
@@ -176,9 +179,20 @@ class TestLinks:
             (None, str(ID), ("entity_type", "must be entry, delivery or request")),
             ("entry", None, ("entity_id", "must be the id of the entry")),
             ("request", PERSONAL, ("entity_id", "must be the id of the request")),
+            (
+                "delivery",
+                str(ID),
+                ("entity_type", "can link external_call to entry_id and request_id only"),
+            ),
         ],
     )
     def test_that_lead_nowhere_are_refused(
         self, kind: str | None, given: str | None, problem: tuple[str, str]
     ) -> None:
-        assert problems(linked_ids, kind, given, None) == [problem]
+        assert problems(linked_ids, D.EXTERNAL_CALL, kind, given, None) == [problem]
+
+    def test_to_the_work_of_another_domain_are_refused(self) -> None:
+        expected = "can link local_execution to request_id only"
+        assert problems(linked_ids, D.LOCAL_EXECUTION, None, None, {"entry_id": ID}) == [
+            ("entity_refs", expected)
+        ]
