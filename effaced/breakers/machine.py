@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from effaced.breakers.model import (
+    COOLDOWN_ENDED,
     RETRY_AFTER,
     BreakerEvent,
     BreakerRole,
@@ -149,14 +150,11 @@ def _obey_retry_after(
     """Set the cooldown that a 429 or 503 asks for, up to the cap. A longer one that is running stays."""
     if outcome.retry_after is None or outcome.status not in (429, 503) or outcome.retry_after <= timedelta(0):
         return data
-    until = now + min(outcome.retry_after, timedelta(seconds=policy.retry_after_cap_s))
-    if data.cooldown_until is not None and data.cooldown_until >= until:
-        return data
-    return cool_down(data, now, until, RETRY_AFTER)
+    return hold(data, policy, outcome.retry_after, now).data
 
 
 def _hold(data: CircuitBreakerStateData, now: datetime) -> Transition:
-    """The record of a Retry-After hold. Not a state change, so the generation stays: calls still count."""
+    """The record of a hold. Not a state change, so the generation stays: calls still count."""
     return Transition(
         data.service_name,
         data.state,
@@ -204,11 +202,34 @@ def _cleared(data: CircuitBreakerStateData) -> CircuitBreakerStateData:
 # --- cooldowns ---
 
 
-def cool_down(
-    data: CircuitBreakerStateData, now: datetime, until: datetime, reason: str
-) -> CircuitBreakerStateData:
-    """Allow no call before `until`, whatever the state."""
-    return replace(data, cooldown_since=now, cooldown_until=until, cooldown_reason=reason)
+def hold(
+    data: CircuitBreakerStateData,
+    policy: BreakerPolicy,
+    wait: timedelta,
+    now: datetime,
+    reason: str = RETRY_AFTER,
+) -> Step:
+    """Allow no call for that long, up to the policy's cap, whatever the state. A longer cooldown that is
+    running stays."""
+    until = now + min(wait, timedelta(seconds=policy.retry_after_cap_s))
+    if until <= now or (data.cooldown_until is not None and data.cooldown_until >= until):
+        return Step(data)
+    data = replace(data, cooldown_since=now, cooldown_until=until, cooldown_reason=reason)
+    return Step(data, _hold(data, now))
+
+
+def release(data: CircuitBreakerStateData, now: datetime) -> Step:
+    """End the cooldown early. Like a hold it is told and is no state change."""
+    if not data.is_cooling(now):
+        return Step(end_cooldown(data))
+    data = end_cooldown(data)
+    ended = replace(
+        _hold(data, now),
+        reason=COOLDOWN_ENDED,
+        reset_timeout_s=data.reset_timeout_s,
+        retry_at=data.retry_at or now if data.state is OPEN else None,
+    )
+    return Step(data, ended)
 
 
 def end_cooldown(data: CircuitBreakerStateData) -> CircuitBreakerStateData:

@@ -50,8 +50,8 @@ class BreakerEvent(StrEnum):
     KNOWN_HALF_OPEN = "known_half_open"
 
 
-# The reason of a transition that records a Retry-After hold. The state stays what it was.
-RETRY_AFTER = "retry_after"
+# The reasons of transitions that record a hold, and that it was ended early. The state stays what it was.
+RETRY_AFTER, COOLDOWN_ENDED = "retry_after", "cooldown_ended"
 
 
 def resolver_name(resolver: str) -> str:

@@ -29,6 +29,8 @@ def open_store(kind: str, database: Database, redis_url: str | None = None) -> B
     """`sql`, or `redis` with this process's memory in front of it. Call it after a fork, not before."""
     if kind == "sql":
         return SqlBreakerStore(database)
+    if kind != "redis":
+        raise ConfigurationError("EFFACED_BREAKER_STORE must be sql or redis.")
     if redis_url is None:
         message = (
             "EFFACED_BREAKER_STORE is redis, so EFFACED_REDIS_URL or EFFACED_BREAKER_REDIS_URL must be set."

@@ -38,6 +38,7 @@ PIN_MINUTES = 90
 LONGEST_PIN = timedelta(days=30)
 _CODE = re.compile(r"[A-Za-z0-9_.:\-]{0,64}")
 _ACTOR = re.compile(r"system|cli|(officer|api_key):[0-9A-Za-z\-]{1,64}")
+MakeStep = Callable[[CircuitBreakerStateData, datetime], Step]
 Recorded = tuple[Sequence[CircuitBreakerStateData], tuple[Transition, ...]]
 
 
@@ -90,9 +91,7 @@ def record_results(store: BreakerStore, results: Results) -> Recorded:
 # --- one breaker ---
 
 
-def change_one(
-    store: BreakerStore, name: str, step: Callable[[CircuitBreakerStateData, datetime], Step]
-) -> Step:
+def change_one(store: BreakerStore, name: str, step: MakeStep) -> Step:
     """Change one breaker; the step with the row as it was written."""
 
     def applied(rows: Rows) -> Change[Step]:
@@ -104,29 +103,23 @@ def change_one(
     return store.change([name], applied)
 
 
-def set_cooldown(store: BreakerStore, name: str, until: datetime, reason: str) -> None:
-    """Allow no call before `until`. `reason` is a code."""
-    require_code(reason)
-    change_one(store, name, lambda row, now: Step(machine.cool_down(row, now, until, reason)))
+def _prune_cooldown(store: BreakerStore, name: str) -> bool:
+    """False if there is none, or if it has not ended."""
 
-
-def end_cooldown(store: BreakerStore, name: str, *, only_expired: bool = False) -> bool:
-    """False if there was none, or if it has not ended and only expired ones are wanted."""
-
-    def ended(rows: Rows) -> Change[bool]:
+    def pruned(rows: Rows) -> Change[bool]:
         row, now = rows[name], store.now()
-        if row.cooldown_until is None or (only_expired and row.is_cooling(now)):
+        if row.cooldown_until is None or row.is_cooling(now):
             return Change([], False)
         return Change([stamp(row, machine.end_cooldown(row), now)], True)
 
-    return store.change([name], ended)
+    return store.change([name], pruned)
 
 
 def prune_cooldowns(store: BreakerStore) -> int:
     """Remove the cooldowns that have ended. Returns how many."""
     now = store.now()
     rows = [row for row in store.load_all() if row.cooldown_until is not None and not row.is_cooling(now)]
-    return sum(end_cooldown(store, row.service_name, only_expired=True) for row in rows)
+    return sum(_prune_cooldown(store, row.service_name) for row in rows)
 
 
 def restart_waits(store: BreakerStore, names: Collection[str] | None = None) -> int:
@@ -245,7 +238,7 @@ def _manually(
     store: BreakerStore,
     name: str,
     actor: str,
-    step: Callable[[CircuitBreakerStateData, datetime], Step],
+    step: MakeStep,
     event: Callable[[CircuitBreakerStateData], Event],
     *,
     deleted: Collection[str] = (),

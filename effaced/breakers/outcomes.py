@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
+from math import isnan
 
 from effaced.breakers.model import HOST
 from effaced.breakers.policy import BreakerPolicy
+from effaced.core.errors import Problem, Refused
 from effaced.model import FailureKind
 
+_LONGEST_S = 86_400.0
 # Failures that say nothing about the system's health: it refused this call, or it was not called.
 _NEUTRAL = frozenset(
     {FailureKind.PERMANENT, FailureKind.CREDENTIALS, FailureKind.BREAKER_OPEN, FailureKind.CANCELLED}
@@ -75,6 +78,13 @@ def kind_of(status: int | None, failure: FailureKind | None, policy: BreakerPoli
     if failure is None:
         return OutcomeKind.SUCCESS
     return OutcomeKind.NEUTRAL if failure in _NEUTRAL else OutcomeKind.FAILURE
+
+
+def wait_of(field: str, seconds: float) -> timedelta:
+    """A time to wait, of a day at most: no policy lets anything wait longer. Refused if it is no number."""
+    if isnan(seconds):
+        raise Refused(f"{field} must be a number.", problems=[Problem(field, "must be a number")])
+    return timedelta(seconds=max(0.0, min(seconds, _LONGEST_S)))
 
 
 def combined(call: Outcome | None, read_back: Outcome | None) -> Outcome | None:

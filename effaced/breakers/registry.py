@@ -30,6 +30,7 @@ from effaced.breakers.admitted import (
     names_of,
     none_failed,
 )
+from effaced.breakers.cooldowns import CooldownStore
 from effaced.breakers.listeners import BreakerListener, Notifier
 from effaced.breakers.model import (
     BreakerOpenError,
@@ -41,7 +42,7 @@ from effaced.breakers.model import (
     host_name,
     require_name,
 )
-from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, kind_of
+from effaced.breakers.outcomes import NEUTRAL, SUCCESS, Outcome, OutcomeKind, kind_of, wait_of
 from effaced.breakers.policies_in_force import PoliciesInForce
 from effaced.breakers.policy import DEFAULTS, BreakerPolicies, BreakerPolicy, CallLimits, Overrides
 from effaced.breakers.repository import CircuitBreakerStateRepository
@@ -89,6 +90,11 @@ class BreakerRegistry:
         return CircuitBreakerStateRepository(
             self.store, policy=self.policy, on_transitions=self._notifier.transitions
         )
+
+    @property
+    def cooldowns(self) -> CooldownStore:
+        """The cooldowns of the same breakers, by the verbs of CooldownStore."""
+        return CooldownStore(self.store, policy=self.policy, on_transitions=self._notifier.transitions)
 
     def within(self, session: Session) -> Self:
         """The same registry in the caller's transaction, as far as the store can."""
@@ -172,7 +178,7 @@ class BreakerRegistry:
             kind_of(status, FailureKind.UNKNOWN, self.policy(hold.service_name, permit.role))
             for hold in permit.holds
         ]
-        wait = None if retry_after_s is None else timedelta(seconds=retry_after_s)
+        wait = None if retry_after_s is None else wait_of("retry_after_s", retry_after_s)
         self.settle(permit, (Outcome(kinds[-1], status, wait, kinds[0]),))
 
     @checked

@@ -240,6 +240,7 @@ MOVES = {
     "deleted": "deleted",
     "assigned": "set by the application",
     "retry_after": "the vendor asked for a pause (Retry-After)",
+    "cooldown_ended": "the pause that the vendor asked for was ended",
     "known_open": "it was open when the store recovered",
     "known_half_open": "it was half-open when the store recovered",
 }

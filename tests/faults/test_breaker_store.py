@@ -353,3 +353,5 @@ def test_the_store_that_the_settings_name_is_opened(fleet: Fleet) -> None:
     assert isinstance(open_store("redis", fleet.db, fleet.redis.url), LayeredBreakerStore)
     with pytest.raises(ConfigurationError, match="EFFACED_REDIS_URL"):
         open_store("redis", fleet.db)
+    with pytest.raises(ConfigurationError, match="must be sql or redis"):
+        open_store("mysql", fleet.db, fleet.redis.url)

@@ -11,6 +11,7 @@ from effaced.breakers.layered.drift import DriftReconciler, DriftReconciliationR
 from effaced.breakers.layered.outage_log import OutageLog
 from effaced.breakers.layered.shadow import ShadowLogger
 from effaced.breakers.model import (
+    COOLDOWN_ENDED,
     RESTRICTION,
     RETRY_AFTER,
     BreakerEvent,
@@ -120,8 +121,9 @@ def _newer_than(
 def _same_transition(one: CircuitBreakerStateData, other: CircuitBreakerStateData) -> bool:
     if one.generation != other.generation:
         return False
-    # A Retry-After hold is logged with the generation in which it began.
-    return one.reason == other.reason or RETRY_AFTER in (one.reason, other.reason)
+    # A hold and its end are logged with the generation in which they are.
+    reasons = {one.reason, other.reason}
+    return len(reasons) == 1 or not reasons.isdisjoint((RETRY_AFTER, COOLDOWN_ENDED))
 
 
 def _resolving(

@@ -17,12 +17,16 @@ from typing import Any, ClassVar
 from sqlalchemy.orm import Session
 
 from effaced.breakers.layered.outage_log import MOST_RECORDS, L2SyncFailureRecord, OutageLog
+from effaced.breakers.model import BreakerState
 from effaced.core import clock
+from effaced.core.arguments import checked
+from effaced.core.errors import Problem, Refused
 from effaced.core.log import get_logger
 
 _log = get_logger(__name__)
 
 
+@checked
 class ShadowLogger:
     """The newest `max_entries` records, in memory and, once connected, in the database. Thread-safe."""
 
@@ -69,12 +73,17 @@ class ShadowLogger:
         l1_state: str | None = None,
     ) -> None:
         """Record a change that was not synced. `l1_state` is the state in this process before it."""
+        l1_state = intended_state if l1_state is None else l1_state
+        for field, state in (("intended_state", intended_state), ("l1_state", l1_state)):
+            if state.lower() not in list(BreakerState):
+                message = f"must be one of {', '.join(BreakerState)}"
+                raise Refused(f"{field} {message}.", problems=[Problem(field, message)])
         record = L2SyncFailureRecord(
             service_name=service_name,
             intended_state=intended_state,
             failure_time=clock.now(),
             error_message=getattr(error, "error", None) or type(error).__name__,
-            l1_state_at_failure=l1_state if l1_state is not None else intended_state,
+            l1_state_at_failure=l1_state,
             adapter_type=adapter_type,
             operation=operation,
         )

@@ -129,6 +129,14 @@ def test_a_trial_that_starts_in_a_transaction_is_undone_with_it(calls: BreakerRe
     assert calls.admit("crm").granted == 0
 
 
+def test_a_cooldown_ended_early_is_not_known_as_running(calls: BreakerRegistry, db: Database) -> None:
+    calls.cooldowns.set_until(CRM, clock.monotonic() + 300, "retry_after")
+    calls.cooldowns.clear(CRM)
+    assert [each.reason for each in moves(db)] == ["cooldown_ended", "retry_after"]
+    with db.read() as session:
+        assert transitions.last_known(session)[CRM].cooldown_until is None
+
+
 class TestPeople:
     def test_a_pin_to_open_is_a_row_and_an_event_with_its_note(
         self, calls: BreakerRegistry, db: Database, heard: Heard

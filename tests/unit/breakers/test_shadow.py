@@ -11,6 +11,7 @@ from breaker_cast import NOON, seconds
 from effaced.breakers.layered.shadow import ShadowLogger, get_shadow_logger
 from effaced.core import clock
 from effaced.core.clock import ManualClock
+from effaced.core.errors import Refused
 
 
 @pytest.fixture
@@ -45,6 +46,14 @@ def test_a_record_has_everything_but_the_error_s_words(shadow: ShadowLogger) -> 
         record.recovery_time,
     ) == ("crm", "open", "closed", "ConnectionError", "redis", "update", NOON, False, None)
     assert "secret" not in repr(record)
+
+
+def test_a_state_that_no_breaker_has_is_refused(shadow: ShadowLogger) -> None:
+    with pytest.raises(Refused, match="intended_state must be one of closed, open, half_open"):
+        note(shadow, state="bogus")
+    with pytest.raises(Refused, match="l1_state must be one of"):
+        shadow.record_sync_failure("crm", "OPEN", ConnectionError(), l1_state="bogus")
+    assert shadow.get_all_records() == []
 
 
 def test_it_is_bounded_and_trimmed_at_once(shadow: ShadowLogger) -> None:
