@@ -37,7 +37,7 @@ from effaced.model import DeadLetterStatus, SubjectKey
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A new status, and what is recorded with it. Empty texts keep what is stored."""
+    """A new status, and what is recorded with it. Empty texts keep what is stored, sentences are refused."""
 
     to: DeadLetterStatus
     actor: str = SYSTEM
@@ -45,6 +45,10 @@ class Change:
     by: str | None = None
     note: NoteRef | None = None
     recommended: str = ""
+
+    def __post_init__(self) -> None:
+        code("resolution_type", self.resolution, 32)
+        code("recommended_action", self.recommended, 32)
 
 
 def decide(
@@ -127,14 +131,13 @@ def changed_values(wanted: Change) -> dict[str, Any]:
         values["resolved_at"] = now
     elif to is ARCHIVED:
         values["archived_at"] = now
-    resolution = code("resolution_type", wanted.resolution, 32)
     if to in (*SETTLED, PERMANENTLY_FAILED):
-        if resolution:
-            values["resolution"] = resolution
+        if wanted.resolution:
+            values["resolution"] = wanted.resolution
         if wanted.note is not None:
             values["resolution_note_id"] = wanted.note.note_id
     if wanted.recommended:
-        values["recommended_action"] = code("recommended_action", wanted.recommended, 32)
+        values["recommended_action"] = wanted.recommended
     return values
 
 

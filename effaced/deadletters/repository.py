@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -140,11 +141,11 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     ) -> bool:
         to, by = dead_letter_status(status), actor_id("resolved_by_id", resolved_by_id)
         note_text("resolution_note", resolution_note)
+        wanted = Change(to, self._actor, resolution_type, by, recommended=recommended_action)
         with self._begin() as session:
             for found in dead_letters_by_id(session, _uuids([id])):
                 noted = self._note(session, found.id, resolution_note)
-                wanted = Change(to, self._actor, resolution_type, by, noted, recommended_action)
-                set_status(session, found.id, wanted)
+                set_status(session, found.id, replace(wanted, note=noted))
                 return True
         return False
 
@@ -240,13 +241,15 @@ class SQLFailedOperationRepository(FailedOperationRepository):
     ) -> bool:
         by = actor_id("resolved_by_id", resolved_by_id)
         note_text("note", note)
-        dead_letter_id, resolution = as_uuid(id), resolution_type or REPLAYED
+        details = facts("error_details", error_details)
+        ended = Change(RESOLVED, self._actor, resolution_type or REPLAYED, by)
+        dead_letter_id = as_uuid(id)
         with self._begin() as session:
             if dead_letter_id is None or not replay.lock_acquired(session, dead_letter_id, acquired):
                 return False
             noted = self._note(session, dead_letter_id, note)
-            ended = Change(RESOLVED, self._actor, resolution, by, noted) if success else None
-            return replay.complete_replay(session, dead_letter_id, acquired, ended, details=error_details)
+            done = replace(ended, note=noted) if success else None
+            return replay.complete_replay(session, dead_letter_id, acquired, done, details=details)
 
     def release_stale_replaying(self, older_than_minutes: int = 30) -> int:
         older_than = timedelta(minutes=minutes(older_than_minutes))

@@ -91,6 +91,18 @@ REFUSED: dict[str, tuple[str, Call]] = {
     "count_by_domain empty": ("domain", lambda of: of.count_by_domain("")),
     "bulk_update_status empty": ("status", lambda of: of.bulk_update_status([], "")),
     "compressed status": ("status", lambda of: of.get_compressed_entries(status="")),
+    "resolution_type of an unknown id": (
+        "resolution_type",
+        lambda of: of.update_status("no id", "resolved", "she called"),
+    ),
+    "resolution_type of a replay that failed": (
+        "resolution_type",
+        lambda of: of.complete_replay("no id", False, "she called", acquired=1),
+    ),
+    "error_details of an unknown id": (
+        "error_details.message",
+        lambda of: of.complete_replay("no id", False, error_details={"message": "x"}, acquired=1),
+    ),
     "compressed status of an unknown id": ("status", lambda of: of.update_compressed_status("no id", "")),
 }
 
