@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from effaced.breakers import machine, operations
+from effaced.breakers import operations
 from effaced.breakers.model import Transition, canonical_name, require_name
 from effaced.breakers.outcomes import wait_of
 from effaced.breakers.policy import BreakerPolicy
@@ -49,23 +49,19 @@ class CooldownStore:
         """Allow no call before that moment of `clock.monotonic()`, as after a Retry-After: for the policy's
         `retry_after_cap_s` at most, and a longer cooldown that is running stays. `reason` is a code."""
         name = _name(host)
-        operations.require_code(reason)
         wait = wait_of("until_monotonic", until_monotonic - clock.monotonic())
         policy = self._policy(name) if self._policy else BreakerPolicy()
-        self._change(name, lambda row, now: machine.hold(row, policy, wait, now, reason))
+        self._announce(operations.set_cooldown(self._store, name, policy, wait, reason))
 
     def clear(self, host: str) -> None:
         """End it early, if there is one."""
-        name = _name(host)
-        if name in self._store.load([name]):
-            self._change(name, machine.release)
+        self._announce(operations.end_cooldown(self._store, _name(host)))
 
     def prune_expired(self) -> int:
         """Remove the cooldowns that have ended. Returns how many."""
         return operations.prune_cooldowns(self._store)
 
-    def _change(self, name: str, step: operations.MakeStep) -> None:
-        made = operations.change_one(self._store, name, step).transition
+    def _announce(self, made: Transition | None) -> None:
         if made and self._on_transitions:
             self._on_transitions([made])
 

@@ -38,7 +38,6 @@ PIN_MINUTES = 90
 LONGEST_PIN = timedelta(days=30)
 _CODE = re.compile(r"[A-Za-z0-9_.:\-]{0,64}")
 _ACTOR = re.compile(r"system|cli|(officer|api_key):[0-9A-Za-z\-]{1,64}")
-MakeStep = Callable[[CircuitBreakerStateData, datetime], Step]
 Recorded = tuple[Sequence[CircuitBreakerStateData], tuple[Transition, ...]]
 
 
@@ -91,7 +90,9 @@ def record_results(store: BreakerStore, results: Results) -> Recorded:
 # --- one breaker ---
 
 
-def change_one(store: BreakerStore, name: str, step: MakeStep) -> Step:
+def change_one(
+    store: BreakerStore, name: str, step: Callable[[CircuitBreakerStateData, datetime], Step]
+) -> Step:
     """Change one breaker; the step with the row as it was written."""
 
     def applied(rows: Rows) -> Change[Step]:
@@ -101,6 +102,19 @@ def change_one(store: BreakerStore, name: str, step: MakeStep) -> Step:
         return Change([after], Step(after, made.transition), [made.transition] if made.transition else [])
 
     return store.change([name], applied)
+
+
+def set_cooldown(
+    store: BreakerStore, name: str, policy: BreakerPolicy, wait: timedelta, reason: str
+) -> Transition | None:
+    """Allow no call for that long, up to the policy's cap. `reason` is a code."""
+    require_code(reason)
+    return change_one(store, name, lambda row, now: machine.hold(row, policy, wait, now, reason)).transition
+
+
+def end_cooldown(store: BreakerStore, name: str) -> Transition | None:
+    """End it early; None if there is none that has not ended."""
+    return change_one(store, name, machine.release).transition if store.load([name]) else None
 
 
 def _prune_cooldown(store: BreakerStore, name: str) -> bool:
@@ -238,7 +252,7 @@ def _manually(
     store: BreakerStore,
     name: str,
     actor: str,
-    step: MakeStep,
+    step: Callable[[CircuitBreakerStateData, datetime], Step],
     event: Callable[[CircuitBreakerStateData], Event],
     *,
     deleted: Collection[str] = (),

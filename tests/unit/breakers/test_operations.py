@@ -102,17 +102,17 @@ def test_a_step_that_changes_nothing_writes_no_new_version(store: MemoryBreakerS
 
 class TestCooldowns:
     def test_end_when_they_are_over_or_when_asked(self, store: MemoryBreakerStore, noon: ManualClock) -> None:
-        operations.set_cooldown(store, CRM, NOON + seconds(10), "retry_after")
-        assert operations.end_cooldown(store, CRM, only_expired=True) is False
+        operations.set_cooldown(store, CRM, POLICY, seconds(10), "retry_after")
+        assert operations.prune_cooldowns(store) == 0
         assert get(store).cooldown_reason == "retry_after"
-        assert operations.end_cooldown(store, CRM) is True
-        assert operations.end_cooldown(store, CRM) is False
+        assert operations.end_cooldown(store, CRM) is not None
+        assert operations.end_cooldown(store, CRM) is None
 
     def test_that_have_ended_are_pruned_and_the_others_not(
         self, store: MemoryBreakerStore, noon: ManualClock
     ) -> None:
-        operations.set_cooldown(store, CRM, NOON + seconds(10), "a")
-        operations.set_cooldown(store, API, NOON + seconds(11), "b")
+        operations.set_cooldown(store, CRM, POLICY, seconds(10), "a")
+        operations.set_cooldown(store, API, POLICY, seconds(11), "b")
         noon.advance(seconds(10))
         assert operations.prune_cooldowns(store) == 1
         assert (get(store).cooldown_until, get(store, API).cooldown_reason) == (None, "b")
