@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from effaced.breakers.model import (
     COOLDOWN_ENDED,
@@ -163,6 +164,7 @@ def _hold(data: CircuitBreakerStateData, now: datetime) -> Transition:
         now,
         retry_at=data.cooldown_until,
         generation=data.generation,
+        **_pin(data, now),
     )
 
 
@@ -384,8 +386,15 @@ def _moved(
         at=now,
         reset_timeout_s=moved.reset_timeout_s,
         retry_at=max(ends, default=None),
-        pinned_until=moved.expires_at if moved.is_pinned(now) else None,
         actor=actor,
         generation=moved.generation,
+        **_pin(moved, now),
     )
     return Step(moved, transition)
+
+
+def _pin(data: CircuitBreakerStateData, now: datetime) -> dict[str, Any]:
+    """What a transition says about the pin."""
+    if not data.is_pinned(now):
+        return {}
+    return {"pinned_until": data.expires_at, "control_reason": data.control_reason}

@@ -168,7 +168,8 @@ class CircuitBreakerOpenAttempt:
 class Transition:
     """A breaker moved from one state to another, or began to hold calls because a vendor asked for it.
 
-    `retry_at` is when it lets a call through again. `actor` is `system`, or who did it.
+    `retry_at` is when it lets a call through again. `actor` is `system`, or who did it. `control_reason` is
+    why it is pinned: a code or a note's id.
     """
 
     service_name: str
@@ -181,6 +182,7 @@ class Transition:
     pinned_until: datetime | None = None
     actor: str = "system"
     generation: int = 0
+    control_reason: str | None = None
 
     @property
     def scope(self) -> str:

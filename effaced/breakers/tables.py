@@ -65,6 +65,7 @@ class BreakerTransition(Base):
     pinned_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     actor: Mapped[str] = mapped_column(String(80))
     generation: Mapped[int]
+    control_reason: Mapped[str | None] = mapped_column(String(64))
 
 
 class BreakerShadow(Base):

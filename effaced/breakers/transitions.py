@@ -10,13 +10,21 @@ from sqlalchemy import Select, and_, delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from effaced.audit.append import Record, append
-from effaced.breakers.model import RESOLVER, RETRY_AFTER, BreakerState, CircuitBreakerStateData, Transition
+from effaced.breakers.model import (
+    RESOLVER,
+    RETRY_AFTER,
+    BreakerEvent,
+    BreakerState,
+    CircuitBreakerStateData,
+    Transition,
+)
 from effaced.breakers.tables import BreakerTransition, transitions
 from effaced.core import clock
 from effaced.core.db.sql import insert_rows
 from effaced.core.paging import PAGE, Page, after_key, decode, page_of
 
 _WAIT_S = 60.0
+_PINS = (BreakerEvent.FORCED_OPEN, BreakerEvent.FORCED_CLOSED)
 _FIELDS = tuple(Transition.__dataclass_fields__)
 _COLUMNS = [transitions.c[name] for name in _FIELDS]
 _IN_ORDER = (transitions.c.at, transitions.c.generation, transitions.c.id)
@@ -123,6 +131,8 @@ def _latest(names: Collection[str] | None) -> Select[tuple[int]]:
 
 def _row_after(last: Transition) -> CircuitBreakerStateData:
     """Half-open becomes open: nobody knows any more which trials are in progress."""
+    # A pin without an end is known by its transition alone.
+    is_pinned = last.pinned_until is not None or last.reason in _PINS
     is_open, is_hold = last.new is not BreakerState.CLOSED, last.reason == RETRY_AFTER
     retry_at = last.retry_at
     if last.new is BreakerState.HALF_OPEN:
@@ -135,8 +145,9 @@ def _row_after(last: Transition) -> CircuitBreakerStateData:
         reset_timeout_s=last.reset_timeout_s,
         reason=last.reason,
         generation=last.generation,
-        pinned=last.new if last.pinned_until is not None else None,
-        controlled_by=last.actor if last.pinned_until is not None else None,
+        pinned=last.new if is_pinned else None,
+        controlled_by=last.actor if is_pinned else None,
+        control_reason=last.control_reason if is_pinned else None,
         expires_at=last.pinned_until,
         cooldown_since=last.at if is_hold else None,
         cooldown_until=last.retry_at if is_hold else None,

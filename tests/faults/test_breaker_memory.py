@@ -166,6 +166,21 @@ class TestWhatAPersonDoesWhileRedisIsAway:
         assert (fleet.shared(), fleet.unsynced()) == ({CRM: state}, 0)
         assert one.state() == state
 
+    @pytest.mark.parametrize("end", [600, None])
+    def test_keeps_its_reason_and_its_end(
+        self, fleet: Fleet, one: Process, now: ManualClock, end: float | None
+    ) -> None:
+        one.fail()
+        with fleet.away():
+            now.advance(seconds(1))
+            until = None if end is None else NOON + seconds(end)
+            fleet.process().calls.repository.set_manual_control(CRM, "open", "cli", "during_outage", until)
+        for known in (fleet.process(), one):
+            (row,) = known.store.load([CRM]).values()
+            assert (row.pinned, row.controlled_by, row.control_reason, row.expires_at) == (
+                "open", "cli", "during_outage", until,
+            )  # fmt: skip
+
     def test_is_noted_in_the_transaction_of_the_deed(self, fleet: Fleet, one: Process) -> None:
         """A second one would wait for the first: SQLite has one writer."""
         fleet.redis.stop()
