@@ -75,7 +75,7 @@ def test_worker_and_scheduler_live_through_the_gap(
         own_valkey.stop()
         shop.vendors.fault("files", "down")
         ask(shop, shop.people[2:4])
-        shop.eventually(lambda: opened_meanwhile(shop, "files"), "the files' breaker to open, and to be noted")
+        shop.eventually(lambda: opened_meanwhile(shop, "files"), "the files' breaker to open")
         called, drained = calls(shop, "payment"), drains(shop, "payment")
         shop.eventually(lambda: drains(shop, "payment") > drained, "payment to be tried for")
         assert calls(shop, "payment") == called, "it was open, and no trial starts without the store"
