@@ -51,17 +51,19 @@ class Superseded:
 
     def add_reference(self, entry: Entry, ref: SubjectRef) -> None:
         self.refs[entry.resolver].append(ref)
-        if entry.attempts or entry.status is OutboxStatus.IN_FLIGHT:
+        # An attempt that was given back, as a breaker's trial, was a call all the same.
+        if entry.attempts or entry.last_attempt_at:
             self.tried.add(entry.resolver)
 
-    def wait_for(self, entry: Entry, now: datetime) -> None:
+    def wait_for(self, entry: Entry, ended_at: datetime | None, now: datetime) -> None:
         """Let no call begin while this one may be under way, or may still take effect in the system."""
         until = now
         # One that was not called yet and has a gate is itself waiting for a call that it superseded.
         if entry.status in (OutboxStatus.IN_FLIGHT, OutboxStatus.PENDING) and entry.gate is not None:
             until = entry.gate
-        if entry.status is not OutboxStatus.IN_FLIGHT and entry.attempts and entry.last_attempt_at:
-            until = max(until, entry.last_attempt_at + _TAKES_EFFECT)
+        if entry.status is not OutboxStatus.IN_FLIGHT and entry.last_attempt_at:
+            # The attempt began with its claim, and its call may have taken long.
+            until = max(until, (ended_at or entry.idle_since or entry.last_attempt_at) + _TAKES_EFFECT)
         if until > now:
             self.not_before[entry.resolver] = max(until, self.not_before.get(entry.resolver, until))
 
@@ -103,7 +105,7 @@ def supersede_corrections(
     if not (entries := _lock_outstanding(session, subjects)):
         return result
     now = dbtime.now(session)
-    for entry in entries:
+    for entry, ended_at in entries:
         ref = entry.open_ref(keyring) if entry.ref_sealed is not None else None
         left = replacement.fields_left(entry)
         has_other_reference = replacement.has_other_reference(entry, ref)
@@ -115,7 +117,7 @@ def supersede_corrections(
         if ref is not None and (has_other_reference or is_replaced):
             result.add_reference(entry, ref)
         if is_replaced:
-            result.wait_for(entry, now)
+            result.wait_for(entry, ended_at, now)
             if left:
                 _keep_only(session, keyring, entry, left)
             else:
@@ -135,12 +137,18 @@ def outstanding(subject: ColumnElement[bool]) -> ColumnElement[bool]:
     )
 
 
-def _lock_outstanding(session: Session, subjects: Sequence[SubjectKey]) -> list[Entry]:
+def _lock_outstanding(
+    session: Session, subjects: Sequence[SubjectKey]
+) -> list[tuple[Entry, datetime | None]]:
+    """The entries, and when those that were abandoned were."""
     theirs = outbox.c.subject_hmac.in_([each.hmac for each in subjects])
     rows: Sequence[Row[*tuple[object, ...]]] = session.execute(
-        select(*COLUMNS).where(outstanding(theirs)).order_by(outbox.c.entry_id).with_for_update()
+        select(outbox.c.ended_at, *COLUMNS)
+        .where(outstanding(theirs))
+        .order_by(outbox.c.entry_id)
+        .with_for_update()
     ).all()
-    return [as_entry(row) for row in rows]
+    return [(as_entry(row[1:]), row.ended_at) for row in rows]
 
 
 def _keep_only(session: Session, keyring: Keyring, entry: Entry, names: list[str]) -> None:

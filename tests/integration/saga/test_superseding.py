@@ -35,6 +35,8 @@ from effaced.outbox.tables import outbox
 from effaced.requests.complete import complete_operations
 from effaced.requests.tables import Request
 from effaced.resolvers.protocols import AwaitsPerson, Erased, Rectified
+from effaced.retries.policy import RetryPolicy
+from effaced.saga.answers import cancelled_call, read_error
 from effaced.saga.decide import decide
 from effaced.saga.result import Result, Rules
 from effaced.saga.settle import settle
@@ -140,6 +142,31 @@ class TestAnErasure:
         noon.advance(timedelta(minutes=4))
         run(bureau)
         assert bureau.status(erasure) is RequestStatus.COMPLETED
+
+    @pytest.mark.parametrize("most", [1, 8], ids=["given up", "to be tried again"])
+    def test_counts_from_the_end_of_a_call_that_took_long(
+        self, bureau: Bureau, noon: ManualClock, most: int
+    ) -> None:
+        bureau.correct(name="Berta")
+        (flying,) = bureau.take("crm")
+        noon.advance(timedelta(minutes=10))
+        failed = Result(flying, failure=read_error(TimeoutError()))
+        with bureau.db.begin() as session:
+            rules = Rules(RetryPolicy(max_attempts=most))
+            assert settle(session, [decide(failed, rules, clock.now())], complete_operations)
+        assert bureau.of(bureau.erase(), "crm").gate == NOON + timedelta(minutes=15)
+
+    def test_waits_also_for_a_call_whose_attempt_was_given_back(
+        self, bureau: Bureau, noon: ManualClock
+    ) -> None:
+        """A breaker's trial costs no attempt, and was made all the same."""
+        bureau.correct(name="Berta")
+        (flying,) = bureau.take("crm")
+        with bureau.db.begin() as session:
+            cancelled = Result(flying, failure=cancelled_call())
+            assert settle(session, [decide(cancelled, RULES, clock.now())], complete_operations)
+        noon.advance(timedelta(minutes=1))
+        assert bureau.of(bureau.erase(), "crm").gate == NOON + timedelta(minutes=5)
 
     def test_waits_no_longer_for_a_call_that_failed_long_ago(self, bureau: Bureau, noon: ManualClock) -> None:
         bureau.crm.reply = lambda _: ResolverError("no", code="http_400")
