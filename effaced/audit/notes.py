@@ -28,7 +28,7 @@ class NoteRef:
     note_hmac: str
 
 
-def noted(note: NoteRef | None) -> dict[str, Any]:
+def note_fields(note: NoteRef | None) -> dict[str, Any]:
     """The fields of an event that refer to the note, if there is one."""
     return {"note_id": note.note_id, "note_hmac": note.note_hmac} if note else {}
 

@@ -19,7 +19,7 @@ from effaced.audit.events import (
     BreakerUnpinned,
     Event,
 )
-from effaced.audit.notes import NoteRef, noted
+from effaced.audit.notes import NoteRef, note_fields
 from effaced.breakers import machine
 from effaced.breakers.admission import Hold, Verdict, admit, record
 from effaced.breakers.machine import Step
@@ -171,7 +171,7 @@ def pin(
         return machine.force(row, state, now, until=until, actor=actor, reason=reason)
 
     def event(row: CircuitBreakerStateData) -> Event:
-        return type_(breaker=name, previous=row.state.value, until=until, **noted(note))
+        return type_(breaker=name, previous=row.state.value, until=until, **note_fields(note))
 
     return _manually(store, name, actor, forced, event)
 
@@ -187,7 +187,7 @@ def unpin(
         return machine.unpin(row, now, actor=actor, preserve_reason=preserve_reason)
 
     def event(row: CircuitBreakerStateData) -> Event:
-        return BreakerUnpinned(breaker=name, previous=row.state.value, **noted(note))
+        return BreakerUnpinned(breaker=name, previous=row.state.value, **note_fields(note))
 
     return _manually(store, name, actor, unpinned, event)
 
@@ -198,7 +198,7 @@ def reset(
     """Close it and clear counters, pin and cooldown."""
 
     def event(row: CircuitBreakerStateData) -> Event:
-        return BreakerReset(breaker=name, previous=row.state.value, **noted(note))
+        return BreakerReset(breaker=name, previous=row.state.value, **note_fields(note))
 
     return _manually(store, name, actor, lambda row, now: machine.reset(row, now, actor=actor), event)
 
@@ -211,7 +211,7 @@ def delete(
         return None
 
     def event(row: CircuitBreakerStateData) -> Event:
-        return BreakerDeleted(breaker=name, previous=row.state.value, **noted(note))
+        return BreakerDeleted(breaker=name, previous=row.state.value, **note_fields(note))
 
     def deleted(row: CircuitBreakerStateData, now: datetime) -> Step:
         return machine.delete(row, now, actor=actor)

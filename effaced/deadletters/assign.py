@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from effaced.accounts.officers import get_officer
 from effaced.audit.append import append_one
 from effaced.audit.events import DeadLetterAssigned, DeadLetterNoted
-from effaced.audit.notes import NoteRef, noted, read_notes, write_note
+from effaced.audit.notes import NoteRef, note_fields, read_notes, write_note
 from effaced.audit.tables import Note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
@@ -77,7 +77,7 @@ def add_note(session: Session, keyring: Keyring, dead_letter_id: UUID, text: str
         dead_letter_id=dead_letter_id,
         field="note",
     )
-    event = DeadLetterNoted(dead_letter_id=dead_letter_id, **noted(note))
+    event = DeadLetterNoted(dead_letter_id=dead_letter_id, **note_fields(note))
     append_one(session, event, actor=actor, **event_links(found))
     return note
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import SYSTEM, Record, append
 from effaced.audit.events import DeadLetterDecided, DeadLettersArchived
-from effaced.audit.notes import NoteRef, noted, write_note
+from effaced.audit.notes import NoteRef, note_fields, write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db.sql import key_in
@@ -191,5 +191,7 @@ def event_links(row: Row[*tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def _event(row: Row[*tuple[Any, ...]], wanted: Change) -> Record:
-    event = DeadLetterDecided(dead_letter_id=row.id, prior=row.status, status=wanted.to, **noted(wanted.note))
+    event = DeadLetterDecided(
+        dead_letter_id=row.id, prior=row.status, status=wanted.to, **note_fields(wanted.note)
+    )
     return Record(event, actor=wanted.actor, **event_links(row))

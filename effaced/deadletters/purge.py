@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import DeadLetterPurged, DeadLettersPurged
-from effaced.audit.notes import NoteRef, noted
+from effaced.audit.notes import NoteRef, note_fields
 from effaced.audit.tables import Note
 from effaced.core import clock
 from effaced.core.db.sql import key_in
@@ -62,7 +62,7 @@ def purge(
     if expected is not None:  # another process may have archived one since, or hold one
         _check_expected(expected, total)
     if total:
-        append_one(session, DeadLettersPurged(count=total, **noted(note)), actor=actor)
+        append_one(session, DeadLettersPurged(count=total, **note_fields(note)), actor=actor)
     return total
 
 
@@ -90,7 +90,7 @@ def evict(
         add_to_summaries(session, _groups(batch))
     removed = _remove(session, batch, actor)
     if removed:
-        append_one(session, DeadLettersPurged(count=removed, **noted(note)), actor=actor)
+        append_one(session, DeadLettersPurged(count=removed, **note_fields(note)), actor=actor)
     if removed < count:
         active = count_exactly(session, ALL, DeadLetter.status.in_(ACTIVE))
         _log.error("dead_letters_not_evicted", asked=count, evicted=removed, unresolved=active)

@@ -144,8 +144,8 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         wanted = Change(to, self._actor, resolution_type, by, recommended=recommended_action)
         with self._begin() as session:
             for found in dead_letters_by_id(session, _uuids([id])):
-                noted = self._note(session, found.id, resolution_note)
-                set_status(session, found.id, replace(wanted, note=noted))
+                note_ref = self._note(session, found.id, resolution_note)
+                set_status(session, found.id, replace(wanted, note=note_ref))
                 return True
         return False
 
@@ -247,8 +247,8 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         with self._begin() as session:
             if dead_letter_id is None or not replay.lock_acquired(session, dead_letter_id, acquired):
                 return False
-            noted = self._note(session, dead_letter_id, note)
-            done = replace(ended, note=noted) if success else None
+            note_ref = self._note(session, dead_letter_id, note)
+            done = replace(ended, note=note_ref) if success else None
             return replay.complete_replay(session, dead_letter_id, acquired, done, details=details)
 
     def release_stale_replaying(self, older_than_minutes: int = 30) -> int:
@@ -334,8 +334,8 @@ class SQLFailedOperationRepository(FailedOperationRepository):
         return self._data(session, dead_letters_by_id(session, [dead_letter_id]))[0]
 
     def _data(self, session: Session, found: Sequence[Any]) -> list[FailedOperationData]:
-        noted = [each.resolution_note_id for each in found if each.resolution_note_id]
-        texts = read_notes(session, self._keyring, noted) if noted else {}
+        note_ids = [each.resolution_note_id for each in found if each.resolution_note_id]
+        texts = read_notes(session, self._keyring, note_ids) if note_ids else {}
         return [FailedOperationData.from_line(each, texts.get(each.resolution_note_id, "")) for each in found]
 
     def _note(self, session: Session, dead_letter_id: UUID, text: str) -> NoteRef | None:

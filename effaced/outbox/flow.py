@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import ResolverPaused, ResolverResumed
-from effaced.audit.notes import NoteRef, noted
+from effaced.audit.notes import NoteRef, note_fields
 from effaced.core.db import Json, dbtime, is_postgres
 from effaced.core.db.pipeline import run_statement
 from effaced.doorbell import ring_after_commit
@@ -99,7 +99,7 @@ def pause(
             note_id=note.note_id if note else None,
         )
     )
-    event = ResolverPaused(resolver=resolver, code=code, until=until, **noted(note))
+    event = ResolverPaused(resolver=resolver, code=code, until=until, **note_fields(note))
     append_one(session, event, actor=actor)
     announce(session, [notices.ResolverPaused(resolver=resolver, code=code, until=until)])
     return True
@@ -111,7 +111,7 @@ def resume(session: Session, resolver: str, *, actor: str, note: NoteRef | None 
         return False
     ended = dict.fromkeys(("paused_at", "paused_until", "paused_by", "pause_code", "note_id"))
     session.execute(update(flow).where(flow.c.resolver == resolver).values(ended))
-    append_one(session, ResolverResumed(resolver=resolver, **noted(note)), actor=actor)
+    append_one(session, ResolverResumed(resolver=resolver, **note_fields(note)), actor=actor)
     ring_after_commit(session, _due(session) if resolver == ALL else {resolver})
     return True
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import Record, append
 from effaced.audit.events import Requeued
-from effaced.audit.notes import NoteRef, noted
+from effaced.audit.notes import NoteRef, note_fields
 from effaced.core.db import dbtime
 from effaced.core.db.sql import update_rows
 from effaced.core.errors import ConfigurationError
@@ -57,7 +57,7 @@ def requeue(
                     resolver=entry.resolver,
                     prior_attempts=entry.attempts,
                     prior_error=entry.last_error,
-                    **noted(note),
+                    **note_fields(note),
                 ),
                 actor=actor,
                 request_id=entry.request_id,

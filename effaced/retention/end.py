@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import RetentionEnded
-from effaced.audit.notes import NoteRef, noted
+from effaced.audit.notes import NoteRef, note_fields
 from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
 from effaced.core.errors import Conflict, NotFound, Refused
@@ -114,7 +114,9 @@ def end_retentions(
     ended = [*_ended(plan, done), *((each.table_name, CLOSED, 0) for each in orphaned)]
     for table, action, rows in ended:
         hashed = plan.data_map.hash
-        event = RetentionEnded(table=table, action=action, rows=rows, datamap_hash=hashed, **noted(by.note))
+        event = RetentionEnded(
+            table=table, action=action, rows=rows, datamap_hash=hashed, **note_fields(by.note)
+        )
         append_one(session, event, actor=by.actor, request_id=request.id, subject=request.subject)
     if not batch.finished:
         return _record_progress(session, request_id, done, by, left)

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import PolicyChanged, PolicyField, PolicyUndone
-from effaced.audit.notes import NoteRef, noted
+from effaced.audit.notes import NoteRef, note_fields
 from effaced.core import clock
 from effaced.core.db import is_postgres
 from effaced.core.errors import Conflict, Problem, Refused
@@ -222,7 +222,7 @@ def _write(
         key=target.key,
         version=new.version,
         fields=_changed_fields(_flat(before), _flat(body)),
-        **noted(note),
+        **note_fields(note),
     )
     append_one(session, written, actor=actor, request_id=target.request_id, subject=target.subject)
     return new

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import ReadBackAttested, ReferenceRevealed, StepAttested
-from effaced.audit.notes import noted, write_note
+from effaced.audit.notes import note_fields, write_note
 from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
 from effaced.core.errors import Conflict, NotFound
@@ -73,7 +73,7 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
             resolver=entry.resolver,
             prior_status=entry.status,
             prior_error=entry.last_error,
-            **noted(note),
+            **note_fields(note),
         ),
         actor=actor,
         request_id=entry.request_id,
@@ -123,7 +123,7 @@ def _attest_gone(session: Session, keyring: Keyring, entry: Entry, actor: str, r
     note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
     append_one(
         session,
-        ReadBackAttested(resolver=entry.resolver, prior=seen.verification, **noted(note)),
+        ReadBackAttested(resolver=entry.resolver, prior=seen.verification, **note_fields(note)),
         actor=actor,
         request_id=entry.request_id,
         entry_id=entry.entry_id,
@@ -152,7 +152,7 @@ def reveal(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
     note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
     append_one(
         session,
-        ReferenceRevealed(resolver=entry.resolver, **noted(note)),
+        ReferenceRevealed(resolver=entry.resolver, **note_fields(note)),
         actor=actor,
         request_id=entry.request_id,
         entry_id=entry.entry_id,

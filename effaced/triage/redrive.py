@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import RedriveEnded, RedriveStarted
-from effaced.audit.notes import NoteRef, noted, write_note
+from effaced.audit.notes import NoteRef, note_fields, write_note
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database, dbtime
 from effaced.core.db.sql import update_rows
@@ -97,7 +97,9 @@ def start_redrive(
         raise _nothing_matches()
     session.execute(update(Redrive).where(Redrive.id == redrive_id).values(total=total))
     append_one(
-        session, RedriveStarted(redrive_id=redrive_id, chosen=total, force=force, **noted(note)), actor=actor
+        session,
+        RedriveStarted(redrive_id=redrive_id, chosen=total, force=force, **note_fields(note)),
+        actor=actor,
     )
     return redrive_id
 

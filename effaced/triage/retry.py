@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
 from effaced.audit.events import BulkRequeued, ExecutionRequeued, MessageRequeued, ReadBackRequested
-from effaced.audit.notes import NoteRef, noted, write_note
+from effaced.audit.notes import NoteRef, note_fields, write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
@@ -101,7 +101,7 @@ def redrive(
     note = write_note(session, keyring, reason, author=actor)
     results = replay(session, ids, actor=actor, note=note, force=force)
     requeued = sum(each.requeued for each in results)
-    append_one(session, BulkRequeued(chosen=len(ids), requeued=requeued, **noted(note)), actor=actor)
+    append_one(session, BulkRequeued(chosen=len(ids), requeued=requeued, **note_fields(note)), actor=actor)
     return results
 
 
@@ -194,7 +194,7 @@ def reverify(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, 
     acquire_by_person(session, letters, force=True)
     append_one(
         session,
-        ReadBackRequested(resolver=resolver, **noted(note)),
+        ReadBackRequested(resolver=resolver, **note_fields(note)),
         actor=actor,
         request_id=entry.request_id,
         entry_id=entry_id,
@@ -242,7 +242,7 @@ def _read_backs(session: Session, letters: Sequence[_Replayed], actor: str, note
         request = session.get_one(Request, each.letter.request_id)
         append_one(
             session,
-            ReadBackRequested(resolver=resolver, **noted(note)),
+            ReadBackRequested(resolver=resolver, **note_fields(note)),
             actor=actor,
             request_id=request.id,
             entry_id=each.letter.entry_id,
@@ -256,7 +256,7 @@ def _requeue_local_executions(
     for each in _of(letters, DeadLetterDomain.LOCAL_EXECUTION):
         request = session.get_one(Request, each.letter.request_id)
         request.execute_at, request.execute_attempts = each.at or dbtime.now(session), 0
-        event = ExecutionRequeued(**noted(note))
+        event = ExecutionRequeued(**note_fields(note))
         append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
 
 
@@ -264,7 +264,7 @@ def _messages(session: Session, letters: Sequence[_Replayed], actor: str, note: 
     mine = _of(letters, DeadLetterDomain.MESSAGE)
     ids = [each.letter.entry_id for each in mine if each.letter.entry_id]
     for message_id, target in requeue_deliveries(session, ids, _gates(mine)):
-        event = MessageRequeued(message_id=message_id, target=target, **noted(note))
+        event = MessageRequeued(message_id=message_id, target=target, **note_fields(note))
         append_one(session, event, actor=actor)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RequestCancelled, SubjectConfirmed
-from effaced.audit.notes import noted, write_note
+from effaced.audit.notes import note_fields, write_note
 from effaced.core.crypto import Keyring
 from effaced.core.errors import Conflict, NotFound
 from effaced.datamap.plan.erasure import ErasurePlan
@@ -45,7 +45,7 @@ def confirm_subject(
     )
     if subject is not None:
         confirm_row(session, keyring, request.id, subject, by=request.id)
-    event = SubjectConfirmed(**noted(note))
+    event = SubjectConfirmed(**note_fields(note))
     append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
     replay(session, [letter_id], actor=actor, note=note, force=True)
     return request
@@ -57,7 +57,7 @@ def cancel_for_changed_subject(
     """Cancel the request: the row is somebody else's. Nothing is erased, here or at any system."""
     request = _lock_undecided(session, letter_id)
     note = write_note(session, keyring, reason, author=actor, request_id=request.id)
-    event = RequestCancelled(**noted(note))
+    event = RequestCancelled(**note_fields(note))
     close_unexecuted(session, request, RequestEvent.CANCELLED, event, resolution=CANCELLED, actor=actor)
     return request
 

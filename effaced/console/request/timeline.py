@@ -94,12 +94,12 @@ def merge_by_time(session: Session, keyring: Keyring, zone: ZoneInfo, records: R
 
 def notes_named_by(events: list[AuditLine], remarks: list[Note]) -> dict[int, UUID]:
     """Which event has which note: the one it names; for an intake, what its sender wrote with it."""
-    noted = {line.id: UUID(line.payload["note_id"]) for line in events if line.payload.get("note_id")}
+    note_ids = {line.id: UUID(line.payload["note_id"]) for line in events if line.payload.get("note_id")}
     for line in events:
         for note in remarks if line.type == RequestReceived.type else ():
             if note.author == line.actor and abs(note.at - line.at) < _TOGETHER:
-                noted.setdefault(line.id, note.id)
-    return noted
+                note_ids.setdefault(line.id, note.id)
+    return note_ids
 
 
 def _rank(line: AuditLine) -> int:
@@ -108,7 +108,7 @@ def _rank(line: AuditLine) -> int:
 
 
 def _event_moment(
-    line: AuditLine, names: dict[str, str], noted: dict[int, UUID], texts: dict[UUID, str], zone: ZoneInfo
+    line: AuditLine, names: dict[str, str], note_ids: dict[int, UUID], texts: dict[UUID, str], zone: ZoneInfo
 ) -> Moment:
     sentence, text = tell(line.type, line.payload, lambda at: times.absolute(at, zone))
     return Moment(
@@ -117,7 +117,7 @@ def _event_moment(
         tone=sentence.tone,
         icon=sentence.icon,
         who=names[line.actor],
-        note=texts.get(noted[line.id], "(this note was erased)") if line.id in noted else None,
+        note=texts.get(note_ids[line.id], "(this note was erased)") if line.id in note_ids else None,
         type=line.type,
     )
 

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from effaced.audit.append import append_one
 from effaced.audit.events import ReferenceRevealed
-from effaced.audit.notes import NoteRef, forget_note, noted, read_notes, write_note
+from effaced.audit.notes import NoteRef, forget_note, note_fields, read_notes, write_note
 from effaced.audit.tables import AuditEvent
 from effaced.cli.groups import audit
 from effaced.core.config import Settings
@@ -22,7 +22,7 @@ from effaced.model import new_id
 def typed(db: Database) -> NoteRef:
     with db.begin() as session:
         note = write_note(session, KEYRING, "Anna Meier called us.", author="cli")
-        append_one(session, ReferenceRevealed(resolver="crm", **noted(note)), actor="cli")
+        append_one(session, ReferenceRevealed(resolver="crm", **note_fields(note)), actor="cli")
     return note
 
 

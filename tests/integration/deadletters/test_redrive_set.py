@@ -97,10 +97,10 @@ class TestSet:
         post.fail(2)
         redrive_id = post.start(per_second=None)
         advance_all(post.db)
-        noted = {event.payload["note_id"] for event in post.events("ERASURE_REQUEUED", "REDRIVE_STARTED")}
-        assert noted == {str(post.view(redrive_id).note_id)}
+        note_ids = {event.payload["note_id"] for event in post.events("ERASURE_REQUEUED", "REDRIVE_STARTED")}
+        assert note_ids == {str(post.view(redrive_id).note_id)}
         with post.db.read() as session:
-            assert list(read_notes(session, KEYRING, [UUID(*noted)]).values()) == ["they are back"]
+            assert list(read_notes(session, KEYRING, [UUID(*note_ids)]).values()) == ["they are back"]
 
     def test_tells_of_each_that_it_leaves_alone_why(self, post: Post) -> None:
         correction = post.fail_correction()
