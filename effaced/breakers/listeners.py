@@ -40,12 +40,12 @@ class Notifier:
         self.listeners = tuple(listeners)
         self._on_transition = on_transition
 
-    def admitted(self, names: Sequence[str], role: BreakerRole, calls: int) -> None:
+    def announce_admitted(self, names: Sequence[str], role: BreakerRole, calls: int) -> None:
         if self.listeners:
             for name in names:
                 self._call("before_call", name, role, calls)
 
-    def outcomes(self, names: Sequence[str], role: BreakerRole, outcomes: Sequence[Outcome]) -> None:
+    def announce_outcomes(self, names: Sequence[str], role: BreakerRole, outcomes: Sequence[Outcome]) -> None:
         if not self.listeners:
             return
         for name in names:
@@ -55,10 +55,10 @@ class Notifier:
                 elif outcome.kind is OutcomeKind.FAILURE:
                     self._call("failure", name, role, outcome)
 
-    def transitions(self, made: Sequence[Transition], session: Session | None = None) -> None:
+    def announce_transitions(self, made: Sequence[Transition], session: Session | None = None) -> None:
         """Announce transitions: now, or after the commit of the session that they are part of."""
         if session is not None:
-            session.info.setdefault(_PENDING, []).append(partial(self.transitions, made))
+            session.info.setdefault(_PENDING, []).append(partial(self.announce_transitions, made))
             return
         for each in made:
             _log.info(

@@ -130,7 +130,9 @@ class BreakerPolicies:
         """The policy of the breaker `resolver:crm` or `host:api.example`."""
         policy = self._cache.get((service_name, role))
         if policy is None:
-            policy = self._cache[service_name, role] = self._in_time(canonical_name(service_name), role)
+            policy = self._cache[service_name, role] = self._limited_by_attempts(
+                canonical_name(service_name), role
+            )
         return policy
 
     def opens_at(self, service_name: str) -> int | None:
@@ -180,8 +182,8 @@ class BreakerPolicies:
             message = "A vendor that is down would have calls abandoned before its breaker opens."
             raise ConfigurationError(message, problems=late)
 
-    def _in_time(self, service_name: str, role: BreakerRole) -> BreakerPolicy:
-        """The policy, with a lower `fail_max` if attempts were limited further at run time."""
+    def _limited_by_attempts(self, service_name: str, role: BreakerRole) -> BreakerPolicy:
+        """The policy, with a lower `fail_max` if the resolver's attempts would be used up before it opens."""
         policy, limits = self.configured(service_name, role), self._limits.get(split_name(service_name)[1])
         if limits is None or not service_name.startswith(f"{RESOLVER}:"):
             return policy

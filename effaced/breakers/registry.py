@@ -88,13 +88,15 @@ class BreakerRegistry:
     def repository(self) -> CircuitBreakerStateRepository:
         """The same breakers by the verbs of CircuitBreakerStateRepository."""
         return CircuitBreakerStateRepository(
-            self.store, policy=self.policy, on_transitions=self._notifier.transitions
+            self.store, policy=self.policy, on_transitions=self._notifier.announce_transitions
         )
 
     @property
     def cooldowns(self) -> CooldownStore:
         """The cooldowns of the same breakers, by the verbs of CooldownStore."""
-        return CooldownStore(self.store, policy=self.policy, on_transitions=self._notifier.transitions)
+        return CooldownStore(
+            self.store, policy=self.policy, on_transitions=self._notifier.announce_transitions
+        )
 
     def within(self, session: Session) -> Self:
         """The same registry in the caller's transaction, as far as the store can."""
@@ -219,8 +221,8 @@ class BreakerRegistry:
         if verdict.block is not None:
             block = verdict.block
             return Admission(0, role, False, block.until, block.reason, block.service_name)
-        self._notifier.transitions(verdict.transitions)
-        self._notifier.admitted(names, role, verdict.granted)
+        self._notifier.announce_transitions(verdict.transitions)
+        self._notifier.announce_admitted(names, role, verdict.granted)
         return Admission(verdict.granted, role, verdict.trial, holds=verdict.holds)
 
     def glance(
@@ -255,7 +257,7 @@ class BreakerRegistry:
                 self._cached.clear()
             self._cached[resolver, host, role, most] = admission
         if self._notifier.listeners:
-            self._notifier.admitted([hold.service_name for hold in holds], role, most)
+            self._notifier.announce_admitted([hold.service_name for hold in holds], role, most)
         return admission
 
     def settle(
@@ -268,7 +270,9 @@ class BreakerRegistry:
         meanwhile are seen by the next admission.
         """
         if trusting and admission.healthy and none_failed(outcomes):
-            self._notifier.outcomes([hold.service_name for hold in admission.holds], admission.role, outcomes)
+            self._notifier.announce_outcomes(
+                [hold.service_name for hold in admission.holds], admission.role, outcomes
+            )
             return ()
         known = admission.revision is not None and not self._notifier.listeners and none_failed(outcomes)
         if known and admission.revision == self.store.revision():
@@ -283,8 +287,8 @@ class BreakerRegistry:
         except StoreUnavailable as error:
             _log.warning("breaker_outcomes_not_counted", breakers=names, error=error.error)
             self._free_slots(names, admission, len(outcomes) + unused)
-        self._notifier.outcomes(names, admission.role, outcomes)
-        self._notifier.transitions(made)
+        self._notifier.announce_outcomes(names, admission.role, outcomes)
+        self._notifier.announce_transitions(made)
         return made
 
     def _free_slots(self, names: Sequence[str], admission: Admission, ended: int) -> None:
@@ -471,7 +475,7 @@ class BreakerRegistry:
         return self.store if session is None else self.store.within(session)
 
     def _announce(self, made: Transition, session: Session | None) -> Transition:
-        self._notifier.transitions([made], session)
+        self._notifier.announce_transitions([made], session)
         return made
 
 

@@ -77,19 +77,22 @@ class BreakerAutoTuner:
     def suggest(self, advisor: BreakerAdvisor) -> list[AutoTunePlan]:
         """What would be changed. Changes nothing."""
         advice = advisor.advise()
-        return [AutoTunePlan(name, self._told(each), each) for name, each in sorted(advice.items())]
+        return [AutoTunePlan(name, self._suggestions(each), each) for name, each in sorted(advice.items())]
 
-    def _told(self, advice: HostAdvice) -> tuple[Suggestion, ...]:
-        """The suggestions, each with what was changed for a role and would end."""
+    def _suggestions(self, advice: HostAdvice) -> tuple[Suggestion, ...]:
+        """The suggestions; the reason of each also names the role overrides that it would replace."""
         return tuple(
-            replace(each, why=f"{each.why} {told}") if (told := self._ended(advice.breaker, each)) else each
+            replace(each, why=f"{each.why} {warning}")
+            if (warning := self._warn_of_replaced(advice.breaker, each))
+            else each
             for each in advice.suggestions
         )
 
-    def _ended(self, breaker: str, suggestion: Suggestion) -> str:
+    def _warn_of_replaced(self, breaker: str, suggestion: Suggestion) -> str:
         if suggestion.kind is not PolicyKind.BREAKER:
             return ""
-        return tell_replaced(self._policies.replaced_by(breaker, {suggestion.field: suggestion.now}))
+        replaced = self._policies.replaced_by(breaker, {suggestion.field: suggestion.now})
+        return describe_replaced_overrides(replaced)
 
     def enforce(
         self,
@@ -126,14 +129,14 @@ def change_policy(
     if kind is PolicyKind.RATE and name.startswith(f"{HOST}:"):
         message = "must be a resolver: a host has no rate limit"
         raise Refused(f"The name {message}.", problems=[Problem("name", message)])
-    check = check_rate if kind is PolicyKind.RATE else partial(_fitting, policies, name)
+    check = check_rate if kind is PolicyKind.RATE else partial(_require_fit, policies, name)
     return set_override(
         session, target_of(name, kind), fields, check=check, actor=actor, note=note, merge=with_changes
     )
 
 
-def tell_replaced(fields: Sequence[str]) -> str:
-    """A sentence about role fields that a change for all roles ends; empty if there are none."""
+def describe_replaced_overrides(fields: Sequence[str]) -> str:
+    """A sentence that names the role overrides which a change for all roles replaces; empty if none."""
     return f"It holds for all roles: what was changed as {', '.join(fields)} ends." if fields else ""
 
 
@@ -162,7 +165,7 @@ def target_of(name: str, kind: PolicyKind) -> Target:
     return Target(kind, PolicyScope(scope), key)
 
 
-def _fitting(policies: BreakerPolicies, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _require_fit(policies: BreakerPolicies, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any]:
     """The changes, if the policies with them are valid; refused with every problem by field."""
     try:
         changed = policies.replace({name: changes})

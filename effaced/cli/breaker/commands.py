@@ -12,7 +12,7 @@ import click
 
 from effaced.audit.notes import write_note
 from effaced.breakers.advice.metrics import WINDOW_S
-from effaced.breakers.advice.tuner import change_policy, tell_replaced
+from effaced.breakers.advice.tuner import change_policy, describe_replaced_overrides
 from effaced.breakers.advice.tuner import undo as undo_last
 from effaced.breakers.control import BreakerControl, blocking_host
 from effaced.breakers.layered.forensics import read_outages
@@ -243,7 +243,7 @@ def set_(
                     change_policy(session, policies, named, kind, values, actor=_ACTOR, note=note)
     click.echo(f"{named} is changed; every process follows within 5 seconds.")
     if replaced:
-        click.echo(tell_replaced(replaced))
+        click.echo(describe_replaced_overrides(replaced))
 
 
 @click.command()
