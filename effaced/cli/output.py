@@ -33,6 +33,7 @@ class _Output(io.FileIO):
     """Ends the command when nobody reads any more. click and rich have exit codes of their own for that."""
 
     def write(self, data: object) -> int:
+        """Write to the descriptor. A closed pipe ends the process with CLOSED_PIPE."""
         try:
             return super().write(data)  # type: ignore[arg-type]
         except OSError as error:

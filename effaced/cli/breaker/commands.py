@@ -93,7 +93,7 @@ def show(command: BreakerCommand, resolver: str | None, host: str | None, as_jso
     if as_json:
         _print_json([each.as_dict() for each in found])
     else:
-        breaker_show.breakers(found, policies)
+        breaker_show.print_breakers(found, policies)
 
 
 @click.command()
@@ -107,7 +107,7 @@ def summary(command: BreakerCommand, window_s: float, as_json: bool) -> None:
     if as_json:
         _print_json([each.as_dict() for each in found])
     else:
-        breaker_show.summaries(found)
+        breaker_show.print_summaries(found)
 
 
 @click.command()
@@ -122,7 +122,7 @@ def outages(command: BreakerCommand, window_s: float, as_json: bool) -> None:
     if as_json:
         _print_json(found)
     else:
-        breaker_show.outages(found)
+        breaker_show.print_outages(found)
 
 
 # --- manual control ---
@@ -209,7 +209,7 @@ def policy(command: BreakerCommand, name: str, as_json: bool) -> None:
     if as_json:
         _print_json(found.as_dict())
     else:
-        breaker_show.policy(found)
+        breaker_show.print_policy(found)
 
 
 @click.command("set")
@@ -270,7 +270,7 @@ def advise(
     if as_json:
         _print_json({"enforced": enforce, "plans": [each.as_dict() for each in plans]})
     else:
-        breaker_show.plans(plans, enforced=enforce)
+        breaker_show.print_plans(plans, enforced=enforce)
 
 
 @click.command()

@@ -22,7 +22,7 @@ from effaced.retries.policy import status_ranges
 _COLOURS = {BreakerState.OPEN: "red", BreakerState.HALF_OPEN: "yellow", BreakerState.CLOSED: "green"}
 
 
-def breakers(found: Sequence[BreakerView], policies: BreakerPolicies) -> None:
+def print_breakers(found: Sequence[BreakerView], policies: BreakerPolicies) -> None:
     if not found:
         terminal().print("No resolvers, so there are no breakers.")
         return
@@ -50,7 +50,7 @@ def _failures(each: BreakerView, policies: BreakerPolicies) -> str:
     return f"{count} of {opens_at}" if counts else str(count)
 
 
-def summaries(found: Sequence[BreakerSummary]) -> None:
+def print_summaries(found: Sequence[BreakerSummary]) -> None:
     table = Table(
         "breaker", "calls", "opens", "per hour", "held back", "not made (est.)", "time saved (est.)",
         "good trials", "reasons",
@@ -71,7 +71,7 @@ def summaries(found: Sequence[BreakerSummary]) -> None:
     terminal().print(table)
 
 
-def policy(found: PolicyInForce) -> None:
+def print_policy(found: PolicyInForce) -> None:
     told, console = found.as_dict(), terminal()
     table = Table("field", *found.roles, "changed here")
     roles = [dotted(each) for each in told["roles"].values()]
@@ -100,7 +100,7 @@ def _value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def plans(found: Sequence[AutoTunePlan], *, enforced: bool) -> None:
+def print_plans(found: Sequence[AutoTunePlan], *, enforced: bool) -> None:
     console = terminal()
     if not found:
         console.print("There is nothing to change.")
@@ -114,7 +114,7 @@ def plans(found: Sequence[AutoTunePlan], *, enforced: bool) -> None:
     console.print("Changed." if enforced else "Nothing was changed; --enforce does it.")
 
 
-def outages(found: dict[str, Any]) -> None:
+def print_outages(found: dict[str, Any]) -> None:
     console = terminal()
     if not found["timeline"] and not found["drift"]:
         console.print("No outage of the breaker store.")

@@ -129,9 +129,9 @@ def summaries(settings: Settings, domain: str | None, status: str | None, limit:
         found = find_summaries(session, domain=domain, status=status, limit=limit)
         totals = summary_totals(session)
     if as_json:
-        show.as_json({"summaries": [each.plain() for each in found], "totals": totals})
+        show.print_json({"summaries": [each.plain() for each in found], "totals": totals})
     else:
-        show.summaries(found, totals)
+        show.print_summaries(found, totals)
 
 
 @click.command("mark-summary")

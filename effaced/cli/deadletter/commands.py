@@ -43,13 +43,13 @@ def list_command(settings: Settings, /, limit: int, after: str | None, as_json: 
         names = names_of(session, [f"officer:{each.assigned_to}" for each in page.items if each.assigned_to])
         total = count_dead_letters(session, which)
     if as_json:
-        show.as_json({"dead_letters": [each.plain() for each in page.items], "next": page.next})
+        show.print_json({"dead_letters": [each.plain() for each in page.items], "next": page.next})
         return
     if not page.items:
         filtered = any(given.values())
         click.echo("No dead letters match." if filtered else "There are no unresolved dead letters.")
         return
-    show.dead_letters(page.items, refs, names)
+    show.print_dead_letters(page.items, refs, names)
     if page.next:
         click.echo(f"{len(page.items)} of {total:,} shown. Add a filter, or raise --limit.")
 
@@ -69,9 +69,9 @@ def show_command(settings: Settings, dead_letter: str, as_json: bool) -> None:
         people = [found.resolved_by, assigned, *(note.author for note in notes)]
         names = names_of(session, [each for each in people if each])
     if as_json:
-        show.as_json(found.plain() | {"ref": ref, "notes": [each.plain() for each in notes]})
+        show.print_json(found.plain() | {"ref": ref, "notes": [each.plain() for each in notes]})
         return
-    show.one(found, ref, notes, names)
+    show.print_dead_letter(found, ref, notes, names)
 
 
 @click.command()
@@ -82,7 +82,7 @@ def stats(settings: Settings, /, as_json: bool, **given: Any) -> None:
     """Show totals, late ones by domain, what could be cleaned up, and the most frequent failures."""
     with opened(settings) as database, database.read() as session:
         found = dead_letter_stats(session, chosen(session, settings, given))
-    show.as_json(found) if as_json else show.stats(found)
+    show.print_json(found) if as_json else show.print_stats(found)
 
 
 @click.command()

@@ -81,7 +81,9 @@ def requeue(
         if ids:
             with database.begin() as session:
                 results = redrive(session, settings.keyring, ids, actor=ACTOR, reason=reason, force=force)
-            show.as_json([plain_result(each) for each in results]) if as_json else show.results(results)
+            show.print_json([plain_result(each) for each in results]) if as_json else show.print_results(
+                results
+            )
             return
         with database.read() as session:
             which = chosen(session, settings, given)
@@ -103,7 +105,7 @@ def requeue(
             _carry_out(database, redrive_id, quiet=as_json)
         with database.read() as session:
             found = redrive_view(session, redrive_id)
-    show.as_json(plain_redrive(found)) if as_json else show.redrive(found)
+    show.print_json(plain_redrive(found)) if as_json else show.print_redrive(found)
 
 
 @click.command()
@@ -114,11 +116,11 @@ def redrives(settings: Settings, as_json: bool) -> None:
     with opened(settings) as database, database.read() as session:
         found = [redrive_view(session, each.id) for each in list_redrives(session, limit=20).items]
     if as_json:
-        show.as_json([plain_redrive(each) for each in found])
+        show.print_json([plain_redrive(each) for each in found])
     elif not found:
         click.echo("There were no redrives in the last 30 days.")
     for each in found if not as_json else []:
-        show.redrive(each)
+        show.print_redrive(each)
 
 
 @click.command()
@@ -133,7 +135,7 @@ def cancel(settings: Settings, redrive_name: str) -> None:
         with database.begin() as session:
             cancel_redrive(session, redrive_id, actor=ACTOR)
         with database.read() as session:
-            show.redrive(redrive_view(session, redrive_id))
+            show.print_redrive(redrive_view(session, redrive_id))
 
 
 def _carry_out(

@@ -36,11 +36,13 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def as_json(value: object) -> None:
+def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
-def dead_letters(lines: Sequence[DeadLetterLine], refs: Mapping[Any, str], names: Mapping[str, str]) -> None:
+def print_dead_letters(
+    lines: Sequence[DeadLetterLine], refs: Mapping[Any, str], names: Mapping[str, str]
+) -> None:
     table = Table()
     table.add_column("id", no_wrap=True, min_width=_ID_WIDTH)
     for name in _COLUMNS:
@@ -61,7 +63,7 @@ def dead_letters(lines: Sequence[DeadLetterLine], refs: Mapping[Any, str], names
     terminal().print(table)
 
 
-def one(
+def print_dead_letter(
     found: DeadLetterLine, ref: str | None, notes: Sequence[DeadLetterNote], names: Mapping[str, str]
 ) -> None:
     assigned = names.get(f"officer:{found.assigned_to}", "nobody")
@@ -105,7 +107,7 @@ def _failure(facts: Mapping[str, Any]) -> str:
     return str(facts["error"]) + (f" (rows left in {', '.join(tables)})" if tables else "")
 
 
-def stats(found: Mapping[str, Any]) -> None:
+def print_stats(found: Mapping[str, Any]) -> None:
     console = terminal()
     console.print(f"{found['active']:,} of {found['total']:,} dead letters are not settled.")
     if found["oldest_active_at"]:
@@ -127,7 +129,7 @@ def stats(found: Mapping[str, Any]) -> None:
         console.print(groups)
 
 
-def summaries(found: Sequence[DLQCompressedEntry], totals: Mapping[str, Any]) -> None:
+def print_summaries(found: Sequence[DLQCompressedEntry], totals: Mapping[str, Any]) -> None:
     if not found:
         click.echo("No summaries match." if totals["entries"] else "There are no summaries.")
         return
@@ -143,12 +145,12 @@ def summaries(found: Sequence[DLQCompressedEntry], totals: Mapping[str, Any]) ->
     click.echo(f"All summaries together stand for {totals['letters']:,} removed dead letters.")
 
 
-def results(found: Sequence[RedriveResult]) -> None:
+def print_results(found: Sequence[RedriveResult]) -> None:
     for each in found:
         click.echo(f"{each.dead_letter_id} {each.why}.")
 
 
-def redrive(found: RedriveView) -> None:
+def print_redrive(found: RedriveView) -> None:
     left = f", {found.total - found.done:,} left" if found.total > found.done else ""
     click.echo(
         f"Redrive {found.id} is {found.status.value}: {found.requeued:,} of {found.total:,} requeued{left}."
