@@ -14,7 +14,7 @@ from sqlalchemy import or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from effaced.accounts.scopes import DEFAULT, read_scopes
+from effaced.accounts.scopes import DEFAULT, parse_scopes
 from effaced.accounts.tables import ApiKey
 from effaced.audit.append import append_one
 from effaced.audit.events import ApiKeyCreated, ApiKeyRevoked
@@ -26,7 +26,7 @@ from effaced.model import new_id
 APPROVALS = (0, 1)
 _LONGEST_NAME = 80
 _TOKEN = re.compile(r"eff_[a-z2-7]{8}_[a-z2-7]{32}")
-_USE_NOTED_EVERY = timedelta(minutes=1)
+_USE_RECORDED_EVERY = timedelta(minutes=1)
 
 
 def create_api_key(
@@ -47,7 +47,7 @@ def create_api_key(
             Problem("approvals_needed", "must be 0 (execute at once) or 1 (an officer approves first)")
         )
     try:
-        granted = read_scopes(scopes)
+        granted = parse_scopes(scopes)
     except Refused as error:
         problems += error.problems
     if problems:
@@ -77,7 +77,7 @@ def create_api_key(
 
 
 def authenticate(session: Session, token: str) -> ApiKey | None:
-    """The API key of this token, unless it is unknown or revoked. Only reads; `note_use` writes."""
+    """The API key of this token, unless it is unknown or revoked. Only reads; `record_use` writes."""
     if not _TOKEN.fullmatch(token):
         return None
     # The index sees a hash of what was sent: how long it takes tells nothing about the tokens there are.
@@ -90,13 +90,13 @@ def authenticate(session: Session, token: str) -> ApiKey | None:
 
 def use_is_due(key: ApiKey) -> bool:
     """Whether the last recorded use is a minute old: recording each would make every call a write."""
-    return key.last_used_at is None or key.last_used_at <= clock.now() - _USE_NOTED_EVERY
+    return key.last_used_at is None or key.last_used_at <= clock.now() - _USE_RECORDED_EVERY
 
 
-def note_use(session: Session, key_id: UUID) -> None:
+def record_use(session: Session, key_id: UUID) -> None:
     """Record that the key was used now, unless that was recorded within the last minute."""
     at = clock.now()
-    stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at <= at - _USE_NOTED_EVERY)
+    stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at <= at - _USE_RECORDED_EVERY)
     session.execute(update(ApiKey).where(ApiKey.id == key_id, stale).values(last_used_at=at))
 
 

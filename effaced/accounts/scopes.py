@@ -22,7 +22,7 @@ DEFAULT = (Scope.REQUESTS_READ, Scope.REQUESTS_WRITE)
 _INCLUDED = {Scope.REQUESTS_WRITE: Scope.REQUESTS_READ, Scope.OPERATE_WRITE: Scope.OPERATE_READ}
 
 
-def read_scopes(words: Iterable[str]) -> tuple[Scope, ...]:
+def parse_scopes(words: Iterable[str]) -> tuple[Scope, ...]:
     """The scopes that the words name, in one order; refuses others, and none at all."""
     wanted = set(words)
     if not wanted or wanted - set(Scope):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from flask import request
 from sqlalchemy.exc import SQLAlchemyError
 
-from effaced.accounts.api_keys import authenticate, note_use, use_is_due
+from effaced.accounts.api_keys import authenticate, record_use, use_is_due
 from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
 from effaced.api.problems import FORBIDDEN, UNAUTHENTICATED, ApiProblem
@@ -65,7 +65,7 @@ def require_operator_for(key: ApiKey, changes: Mapping[str, object], *, under: s
 def _note_use(db: Database, key: ApiKey) -> None:
     try:
         with db.begin() as session:
-            note_use(session, key.id)
+            record_use(session, key.id)
     except SQLAlchemyError as error:
         # Nice to know, but no reason to turn somebody away who only wants to read.
         _log.warning("use_not_noted", key=str(key.id), error=type(error).__name__)

@@ -10,7 +10,7 @@ from effaced.accounts.api_keys import (
     create_api_key,
     find_api_key,
     list_api_keys,
-    note_use,
+    record_use,
     revoke_api_key,
     use_is_due,
 )
@@ -122,7 +122,7 @@ def test_use_is_noted_once_a_minute(db: Database) -> None:
         for seconds, expected in ((0, START), (59, START), (1, START + timedelta(minutes=1))):
             at.advance(timedelta(seconds=seconds))
             with db.begin() as session:
-                note_use(session, key.id)
+                record_use(session, key.id)
             found = check(db, token)
             assert found is not None
             assert found.last_used_at == expected

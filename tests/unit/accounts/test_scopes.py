@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from effaced.accounts.scopes import Scope, has_scope, read_scopes
+from effaced.accounts.scopes import Scope, has_scope, parse_scopes
 from effaced.core.errors import Refused
 
 
 def test_scopes_are_read_in_one_order_and_once() -> None:
     words = ["operate:write", "requests:read", "operate:write"]
-    assert read_scopes(words) == (Scope.REQUESTS_READ, Scope.OPERATE_WRITE)
+    assert parse_scopes(words) == (Scope.REQUESTS_READ, Scope.OPERATE_WRITE)
 
 
 @pytest.mark.parametrize("words", [[], ["requests:delete"], ["requests:read", ""]])
 def test_unknown_scopes_and_none_at_all_are_refused(words: list[str]) -> None:
     with pytest.raises(Refused, match="must be one or more of requests:read"):
-        read_scopes(words)
+        parse_scopes(words)
 
 
 @pytest.mark.parametrize("needed", list(Scope))
