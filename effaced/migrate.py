@@ -16,7 +16,7 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Connection, Engine, delete, insert, inspect, select
 
 from effaced.core.db import Base, Database
-from effaced.core.db.roles import close_tables
+from effaced.core.db.roles import revoke_extra_rights
 from effaced.core.db.schema_level import VERSION_TABLE, SchemaLevel, code_level
 from effaced.core.errors import SchemaMismatch
 from effaced.core.paths import MIGRATIONS
@@ -55,9 +55,9 @@ def _refusing_a_newer_database(wanted: str) -> Iterator[None]:
 
 
 def finish(connection: Connection) -> None:
-    """What follows every migration, in its transaction: levels recorded, append-only tables closed."""
+    """What follows every migration, in its transaction: levels recorded, append-only tables protected."""
     _record_levels(connection)
-    close_tables(connection, load_tables().metadata)
+    revoke_extra_rights(connection, load_tables().metadata)
 
 
 def _record_levels(connection: Connection) -> None:

@@ -52,7 +52,7 @@ _readings: WeakKeyDictionary[Engine, _Reading] = WeakKeyDictionary()
 def now(session: Session) -> datetime:
     """The current moment by the database's clock, never ahead of it. Between two looks at that clock the
     steady clock of this machine counts."""
-    if not _is_databases(session):
+    if not _uses_database_clock(session):
         return clock.now()
     engine = session.get_bind().engine
     known = _known(engine)
@@ -114,12 +114,12 @@ NOW = moment("now")
 def from_now(session: Session, **waits: timedelta | None) -> dict[str, Any]:
     """The values of NOW and of the other moments of a statement: so long after now, or never."""
     waits["now"] = timedelta(0)
-    if _is_databases(session):
+    if _uses_database_clock(session):
         return dict.fromkeys(waits) | {f"{name}_wait": wait for name, wait in waits.items()}
     at = clock.now()
     given = {name: None if wait is None else at + wait for name, wait in waits.items()}
     return given | dict.fromkeys(f"{name}_wait" for name in waits)
 
 
-def _is_databases(session: Session) -> bool:
+def _uses_database_clock(session: Session) -> bool:
     return is_postgres(session) and not clock.is_pretended()

@@ -111,7 +111,7 @@ def _existing(
 
 
 def _default_privileges(schema: str, owner: str, run: str, read: str) -> Iterator[str]:
-    """For the tables of later migrations. `close_tables` takes back what an append-only one must not give."""
+    """For the tables of later migrations; `revoke_extra_rights` then narrows those of append-only ones."""
     future = f"ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA {schema} GRANT"
     yield f"{future} {', '.join(ALL_RIGHTS)} ON TABLES TO {run}"
     yield f"{future} SELECT ON TABLES TO {read}"
@@ -158,8 +158,8 @@ GROUP BY 1, 2 ORDER BY 1
 # --- after every migration ---------------------------------------------------------------------------
 
 
-def close_tables(connection: Connection, metadata: MetaData) -> None:
-    """Take back whatever rights anybody but their owner has on tables that must not be changed.
+def revoke_extra_rights(connection: Connection, metadata: MetaData) -> None:
+    """Revoke what rights anybody but their owner has on tables that must not be changed.
 
     Default privileges know no tables by name: a new audit table begins with the rights of every other.
     """

@@ -20,20 +20,20 @@ from effaced.core.log import get_logger
 _log = get_logger(__name__)
 # Less is not worth a write.
 _NOTICED = timedelta(seconds=1)
-_LOT = 1_000
+_BATCH = 1_000
 _AT_MOST = dbtime.moment("at_most")
 
 
 def restart(
     session: Session, began: Column[Any], ends: Sequence[Column[Any]], which: ColumnElement[bool]
 ) -> int:
-    """Begin a lot of those waits anew that began in the future. Returns how many.
+    """Restart a batch of the waits that began in the future. Returns how many.
 
     Where there are many rows, `which` is the condition of a partial index on `began`: then a look is cheap.
     """
     table = began.table
     (key,) = table.primary_key
-    found = select(key, began, *ends).where(which, began > _AT_MOST).limit(_LOT)
+    found = select(key, began, *ends).where(which, began > _AT_MOST).limit(_BATCH)
     values = dbtime.from_now(session, at_most=_NOTICED)
     rows = session.execute(found.with_for_update(skip_locked=True), values).all()
     now = dbtime.now(session)
