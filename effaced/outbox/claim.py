@@ -108,8 +108,8 @@ def claim_crashed_trial(
     return [as_entry(row) for row in session.execute(taking, values)]
 
 
-def has_crashed(session: Session, resolver: str, operation: OutboxOperation | None = None) -> bool:
-    """Whether a lease of this resolver has run out."""
+def has_expired_lease(session: Session, resolver: str, operation: OutboxOperation | None = None) -> bool:
+    """Whether the lease of a call to this resolver has run out: its runner crashed."""
     values = {"whose": resolver, "operation": operation, **from_now(session)}
     return bool(run_statement(session, _OVERDUE if operation is None else _OVERDUE_OF, values).rows)
 
@@ -175,8 +175,8 @@ def claim_read_back(
     return as_entry(taken) if taken else None
 
 
-def has_crashed_read_back(session: Session, resolver: str) -> bool:
-    """Whether the lease of a read-back has run out."""
+def has_expired_read_back(session: Session, resolver: str) -> bool:
+    """Whether the lease of a read-back of this resolver has run out."""
     overdue = _due_read_backs(resolver, crashed=True)
     return session.execute(overdue.limit(1), from_now(session)).first() is not None
 

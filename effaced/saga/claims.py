@@ -81,7 +81,7 @@ class Claims:
         booking = self._booking(session, resolver, now)
         if booking and not booking.room:
             return Claimed([], wait=booking.wait)
-        if not alone and outbox.has_crashed(session, resolver):
+        if not alone and outbox.has_expired_lease(session, resolver):
             return Claimed([], needs_exclusive=True)
         if alone:
             entries = outbox.claim_crashed(session, resolver, lease=self._lease)
@@ -131,7 +131,7 @@ class Claims:
         else:
             room = min(admission.granted, booking.room) if booking else admission.granted
             entries = outbox.claim_trial(session, resolver, operation, limit=room, lease=self._lease)
-            if not entries and outbox.has_crashed(session, resolver, operation):
+            if not entries and outbox.has_expired_lease(session, resolver, operation):
                 return Claimed([], needs_exclusive=True), False
         if booking:
             booking.take(len(entries))
@@ -157,7 +157,7 @@ class Claims:
                 return Claimed([], wait=booking.wait)
             entry = outbox.claim_read_back(session, resolver, lease=self._lease, crashed=alone)
             if entry is None:
-                crashed = not alone and outbox.has_crashed_read_back(session, resolver)
+                crashed = not alone and outbox.has_expired_read_back(session, resolver)
                 return Claimed([], needs_exclusive=crashed)
             if booking:
                 booking.take(1)

@@ -20,7 +20,7 @@ class Connection:
         self._seconds = seconds
         self._opened = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
-        self._holder: asyncio.Task[object] = start(self._hold())
+        self._holder: asyncio.Task[object] = start(self._hold_open())
         self._error: BaseException | None = None
 
     async def open(self) -> BaseException | None:
@@ -35,7 +35,8 @@ class Connection:
         await asyncio.wait({self._holder}, timeout=self._seconds)
         return await self._end()
 
-    async def _hold(self) -> None:
+    async def _hold_open(self) -> None:
+        """Enter the resolver, stay in it until `close`, and leave it: all in one task."""
         enter_resolver_code()
         try:
             async with self._resolver:

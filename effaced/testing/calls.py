@@ -81,14 +81,14 @@ class Calls:
 
     async def _open(self) -> None:
         self._is_open, self._is_over = asyncio.Event(), asyncio.Event()
-        self._holder = asyncio.create_task(self._hold())
+        self._holder = asyncio.create_task(self._hold_open())
         opened = asyncio.create_task(self._is_open.wait())
         await asyncio.wait({self._holder, opened}, return_when=asyncio.FIRST_COMPLETED)
         opened.cancel()
         if self._holder.done():
             self._holder.result()
 
-    async def _hold(self) -> None:
+    async def _hold_open(self) -> None:
         async with self._registry.connected():
             self._is_open.set()
             await self._is_over.wait()

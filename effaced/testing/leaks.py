@@ -26,13 +26,13 @@ def places_in(error: BaseException, value: str) -> list[str]:
     """Where the exception, or one that is shown with it, holds the value."""
     return [
         f"{type(each).__name__}: {place}"
-        for each in _shown_with(error)
+        for each in _exception_chain(error)
         for place, text in _texts(each)
         if shows(text, value)
     ]
 
 
-def _shown_with(error: BaseException) -> Iterator[BaseException]:
+def _exception_chain(error: BaseException) -> Iterator[BaseException]:
     """The exception, its causes and contexts, and the members of groups, each once."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -87,5 +87,5 @@ _USUAL = frozenset(vars(logging.makeLogRecord({}))) - {"msg", "args"}
 def _logged(record: logging.LogRecord) -> str:
     own = {name: each for name, each in vars(record).items() if name not in _USUAL}
     error = record.exc_info[1] if record.exc_info else None
-    told = [] if error is None else [text for each in _shown_with(error) for _, text in _texts(each)]
+    told = [] if error is None else [text for each in _exception_chain(error) for _, text in _texts(each)]
     return "\n".join([record.getMessage(), repr(own), *told])
