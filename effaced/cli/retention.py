@@ -139,7 +139,7 @@ def _carry_out(
     """
     failed, first = False, True
 
-    def tell(request_id: UUID, rows: int, of: int) -> None:
+    def on_progress(request_id: UUID, rows: int, of: int) -> None:
         if as_json:
             line = {"request": _ref(runtime, request_id), "rows": rows, "of": of}
             click.echo(json.dumps(line), err=True)
@@ -159,7 +159,7 @@ def _carry_out(
         all_of_them = progress.add_task("requests", total=number)
         long = progress.add_task("", visible=False)
         chosen = iterate_due_requests(runtime.db, runtime.retention) if ids is None else ids
-        for each in runtime.ender.end_requests(chosen, actor=_ACTOR, reason=reason, tell=tell):
+        for each in runtime.ender.end_requests(chosen, actor=_ACTOR, reason=reason, on_progress=on_progress):
             ref = _ref(runtime, each.request_id)
             if as_json:
                 click.echo(("[\n" if first else ",\n") + json.dumps(_plain(ref, each)), nl=False)

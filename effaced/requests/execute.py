@@ -147,7 +147,7 @@ class Executor:
             with self._db.begin() as session:
                 request = session.get(Request, tried, with_for_update=True)
                 if request is not None and request.status is RequestStatus.APPROVED:
-                    self._failed(session, request, failure)
+                    self._record_failure(session, request, failure)
             return False
 
     def _finish(self, request_id: UUID) -> bool:
@@ -242,7 +242,7 @@ class Executor:
                 )
             record_execution_recovery(session, request.id)
 
-    def _failed(self, session: Session, request: Request, error: Exception) -> None:
+    def _record_failure(self, session: Session, request: Request, error: Exception) -> None:
         name = type(error).__name__
         _log.error("local_execution_failed", request=request.ref, error=name)
         request.execute_attempts += 1

@@ -93,8 +93,8 @@ def is_same_person(
 def _has_something_in_common(
     keyring: Keyring, plan: ErasurePlan, recorded: Recorded, subject: Subject
 ) -> bool:
-    identifiers, refs = _besides_the_key(plan, subject.identifiers, subject.refs)
-    known_hmacs, known_refs = _besides_the_key(plan, recorded.hmacs, recorded.refs)
+    identifiers, refs = _without_key_columns(plan, subject.identifiers, subject.refs)
+    known_hmacs, known_refs = _without_key_columns(plan, recorded.hmacs, recorded.refs)
     if not (identifiers or refs or known_hmacs or known_refs):
         return True
     return any(
@@ -156,7 +156,7 @@ def other_requests_of(
     ]
 
 
-def _besides_the_key(
+def _without_key_columns(
     plan: ErasurePlan, identifiers: Mapping[str, V], refs: Mapping[str, str]
 ) -> tuple[dict[str, V], dict[str, str]]:
     """Identifiers and references without those that only repeat the key."""

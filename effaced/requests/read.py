@@ -207,7 +207,7 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     if which.due is Due.OVERDUE:
         query = query.where(Request.due_at < now)
     if which.due is Due.SOON:
-        query = query.where(Request.due_at >= now, Request.due_at < _end_of_soon(now))
+        query = query.where(Request.due_at >= now, Request.due_at < _due_soon_before(now))
     if which.blocked:
         query = query.where(blocked_by(which.blocked, which.by_hand))
     return query if which.ids is None else query.where(Request.id.in_(which.ids))
@@ -224,7 +224,7 @@ def _in_state(state: RequestStatus | OpenState) -> ColumnElement[bool]:
     return Request.status == state
 
 
-def _end_of_soon(now: datetime) -> datetime:
+def _due_soon_before(now: datetime) -> datetime:
     # Deadlines end with a day, so this counts days, as people do, and not hours.
     return datetime.combine(now.date() + timedelta(days=SOON_DAYS + 1), time(), now.tzinfo)
 

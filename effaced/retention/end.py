@@ -111,7 +111,7 @@ def end_retentions(
     orphaned = [each for each in retentions if by.note and each.table_name not in plan.data_map.tables]
     for retention in orphaned:
         close_retention(retention)
-    ended = [*_ended(plan, done), *((each.table_name, CLOSED, 0) for each in orphaned)]
+    ended = [*_audit_rows(plan, done), *((each.table_name, CLOSED, 0) for each in orphaned)]
     for table, action, rows in ended:
         hashed = plan.data_map.hash
         event = RetentionEnded(
@@ -142,8 +142,8 @@ def _change_rows(plan: RetentionPlan, batch: _Batch) -> tuple[TableResult, ...]:
     return done
 
 
-def _ended(plan: RetentionPlan, done: Sequence[TableResult]) -> Iterator[tuple[str, Action, int]]:
-    """Table, action and number of rows, for the audit trail."""
+def _audit_rows(plan: RetentionPlan, done: Sequence[TableResult]) -> Iterator[tuple[str, Action, int]]:
+    """Table, action and number of rows, one for each event in the audit trail."""
     for each in done:
         if each.deleted:
             yield each.table, Action.DELETED, each.deleted

@@ -78,7 +78,7 @@ class RetentionEnder:
         actor: str,
         reason: str | None,
         until: float | None = None,
-        tell: ReportProgress | None = None,
+        on_progress: ReportProgress | None = None,
     ) -> Iterator[RequestResult]:
         """Erase what has come due of these requests, one after the other.
 
@@ -86,16 +86,16 @@ class RetentionEnder:
         clock, the scheduler does. A person gives a reason; without one nothing happens.
         """
         for request_id in request_ids:
-            yield self._end(_EndingTask(request_id, actor, reason), until, tell)
+            yield self._end(_EndingTask(request_id, actor, reason), until, on_progress)
 
     def end_due(self, *, on_schedule: bool, until: float | None = None) -> int:
         """Continue what people have begun and, on schedule, erase what has come due; the rows changed."""
         rows = 0
-        while orders := self._tasks(on_schedule=on_schedule):
-            for order in orders:
+        while tasks := self._tasks(on_schedule=on_schedule):
+            for task in tasks:
                 if not _in_time(until):
                     return rows
-                rows += self._end(order, until, _log_progress).rows
+                rows += self._end(task, until, _log_progress).rows
         return rows
 
     def _tasks(self, *, on_schedule: bool) -> list[_EndingTask]:
@@ -104,35 +104,37 @@ class RetentionEnder:
             found = session.scalars(
                 begun.order_by(RetentionEnding.go_on_at).limit(_AT_ONCE), dbtime.from_now(session)
             ).all()
-            orders = [_EndingTask(each.request_id, each.actor, note=_note_of(each)) for each in found]
-            if orders or not on_schedule:
-                return orders
+            tasks = [_EndingTask(each.request_id, each.actor, note=_note_of(each)) for each in found]
+            if tasks or not on_schedule:
+                return tasks
             untried = and_(
                 Retention.looked_at < clock.now() - _TRIED_EVERY,
                 Retention.request_id.not_in(select(RetentionEnding.request_id)),
             )
             return [_EndingTask(each) for each in due_requests(session, self.plan, untried, limit=_AT_ONCE)]
 
-    def _end(self, order: _EndingTask, until: float | None, tell: ReportProgress | None) -> RequestResult:
+    def _end(
+        self, task: _EndingTask, until: float | None, on_progress: ReportProgress | None
+    ) -> RequestResult:
         try:
-            return self._end_in_parts(order, until, tell)
+            return self._end_in_parts(task, until, on_progress)
         except Refused:
             raise
         except KeyboardInterrupt:
             # Whoever stops it wants nobody else to go on.
             with self.database.begin() as session:
-                stop_ending(session, order.request_id)
+                stop_ending(session, task.request_id)
             raise
         except Exception as error:
             name = type(error).__name__
-            _log.error("retention_failed", request=str(order.request_id), error=name)
+            _log.error("retention_failed", request=str(task.request_id), error=name)
             with self.database.begin() as session:
-                _failed(session, self.plan, order.request_id, error)
+                _record_failure(session, self.plan, task.request_id, error)
             message = error.message if isinstance(error, EffacedError) else f"It failed ({name})."
-            return order.result(error=message)
+            return task.result(error=message)
 
     def _end_in_parts(
-        self, order: _EndingTask, until: float | None, tell: ReportProgress | None
+        self, task: _EndingTask, until: float | None, on_progress: ReportProgress | None
     ) -> RequestResult:
         left = 0
         while True:
@@ -143,22 +145,22 @@ class RetentionEnder:
                     session,
                     self.keyring,
                     self.plan,
-                    order.request_id,
-                    by=Instruction(order.actor, order.write_note(session, self.keyring)),
+                    task.request_id,
+                    by=Instruction(task.actor, task.write_note(session, self.keyring)),
                     at_most=self.batch_rows if in_time else 0,
                     left=left,
                 )
                 if not part.finished and not in_time:
-                    hand_over(session, order.request_id)
-            order.add(part.done)
+                    hand_over(session, task.request_id)
+            task.add(part.done)
             if part.finished or not in_time:
-                return order.result(finished=part.finished)
+                return task.result(finished=part.finished)
             left = 0
             if not part.of:
                 with self.database.read() as session:
-                    left = count_remaining_rows(session, self.keyring, self.plan, order.request_id)
-            if tell:
-                tell(order.request_id, part.rows, part.of or part.rows + left)
+                    left = count_remaining_rows(session, self.keyring, self.plan, task.request_id)
+            if on_progress:
+                on_progress(task.request_id, part.rows, part.of or part.rows + left)
 
 
 @dataclass(slots=True)
@@ -206,10 +208,10 @@ def iterate_due_requests(database: Database, plan: RetentionPlan) -> Iterator[UU
     begun = clock.now()
     while True:
         with database.read() as session:
-            lot = due_requests(session, plan, Retention.looked_at < begun, limit=_AT_ONCE)
-        if not lot:
+            batch = due_requests(session, plan, Retention.looked_at < begun, limit=_AT_ONCE)
+        if not batch:
             return
-        yield from lot
+        yield from batch
 
 
 def count_due_requests(session: Session, plan: RetentionPlan) -> int:
@@ -218,7 +220,7 @@ def count_due_requests(session: Session, plan: RetentionPlan) -> int:
 
 
 def reassess_stale(database: Database, keyring: Keyring, plan: RetentionPlan) -> int:
-    """Reassess some retentions that the map or the data may have changed. Returns of how many requests."""
+    """Reassess some retentions that may have changed with map or data; of how many requests."""
     with database.read() as session:
         query = select(Retention.request_id, Retention.looked_at).where(
             Retention.closed_at.is_(None), _stale(plan)
@@ -251,7 +253,7 @@ def _stale(plan: RetentionPlan) -> ColumnElement[bool]:
     )
 
 
-def _failed(session: Session, plan: RetentionPlan, request_id: UUID, error: Exception) -> None:
+def _record_failure(session: Session, plan: RetentionPlan, request_id: UUID, error: Exception) -> None:
     name = type(error).__name__
     due = [
         each

@@ -25,16 +25,17 @@ def in_force(
     request_id: UUID | None = None,
 ) -> RetryPolicy:
     """The policy for one resolver, for one of its calls, or, without either, for everything else."""
-    policy = _over(settings, overrides.get((PolicyScope.GLOBAL, ALL)))
-    policy = _over(policy, file)
+    policy = _apply_changes(settings, overrides.get((PolicyScope.GLOBAL, ALL)))
+    policy = _apply_changes(policy, file)
     if resolver is not None:
-        policy = _over(policy, overrides.get((PolicyScope.RESOLVER, resolver)))
+        policy = _apply_changes(policy, overrides.get((PolicyScope.RESOLVER, resolver)))
     if request_id is not None:
-        policy = _over(policy, overrides.get((PolicyScope.REQUEST, str(request_id))))
+        policy = _apply_changes(policy, overrides.get((PolicyScope.REQUEST, str(request_id))))
     return policy
 
 
-def _over(policy: RetryPolicy, changes: Mapping[str, Any] | None) -> RetryPolicy:
+def _apply_changes(policy: RetryPolicy, changes: Mapping[str, Any] | None) -> RetryPolicy:
+    """The policy with these changes, or as it was if they are invalid."""
     if not changes:
         return policy
     try:

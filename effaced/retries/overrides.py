@@ -103,7 +103,7 @@ def set_override_as_sender(
     actor: str,
     note: NoteRef | None = None,
 ) -> Override:
-    """The same for a sender of requests: fields that only an operator may set stay as they are."""
+    """`set_override` for a sender of requests: fields that only an operator may set stay as they are."""
     current = _lock(session, target)
     kept = {name: current.body[name] for name in OPERATORS_ONLY if current and name in current.body}
     mine = {name: value for name, value in changes.items() if name not in OPERATORS_ONLY}

@@ -62,7 +62,7 @@ class RetryPolicy(Strict):
 
     @field_validator("max_backoff_delay")
     @classmethod
-    def _room_for_the_base(cls, cap: float, info: ValidationInfo) -> float:
+    def _at_least_base_delay(cls, cap: float, info: ValidationInfo) -> float:
         if cap < info.data.get("base_delay", 0):
             raise ValueError("must be at least base_delay")
         return cap

@@ -108,7 +108,7 @@ def test_the_scheduler_stops_in_time_and_goes_on_at_the_next_sweep(shop: Shop) -
 
 
 def test_a_refusal_undoes_its_own_transaction_only_and_nobody_tries_for_ever(shop: Shop) -> None:
-    (result,) = shop.end(LAST_DUE, tell=lambda *_: forbid(shop))
+    (result,) = shop.end(LAST_DUE, on_progress=lambda *_: forbid(shop))
     assert "refuses to erase in table 'invoices'" in (result.error or "")
     assert sum(told(shop)) == result.rows == ALL - left(shop) == 2
     assert begun(shop) == []
@@ -156,7 +156,7 @@ def test_who_stops_it_at_the_keyboard_wants_nobody_to_go_on(shop: Shop) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        shop.end(LAST_DUE, tell=interrupted)
+        shop.end(LAST_DUE, on_progress=interrupted)
     with on(LAST_DUE + timedelta(days=1)):
         assert shop.ender.end_due(on_schedule=False) == 0
     assert (left(shop), told(shop), begun(shop)) == (ALL - 2, [2], [])
