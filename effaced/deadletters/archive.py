@@ -38,8 +38,8 @@ def archive_settled(
     return _archive(session, _archivable(older_than), limit, actor)
 
 
-def archive_these(session: Session, ids: Sequence[UUID], *, actor: str) -> int:
-    """Archive chosen dead letters; those that are not settled are left alone."""
+def archive_by_id(session: Session, ids: Sequence[UUID], *, actor: str) -> int:
+    """Archive the dead letters with these ids; those that are not settled are left alone."""
     which = _archivable(timedelta(0)) & key_in(session, DeadLetter.id, ids)
     return _archive(session, which, len(ids), actor)
 

@@ -30,7 +30,7 @@ def split_context(context: Mapping[str, Any] | None) -> tuple[Context, Context, 
 def after_failed_replay(stored: Mapping[Any, Any], details: Mapping[str, Any] | None) -> Context:
     """The context of a dead letter whose replay failed in the same way as before."""
     latest = facts("error_details", details)
-    context = after_failure(stored, _kind(stored) | latest)
+    context = after_failure(stored, _stored_failure(stored) | latest)
     if "status_code" in latest:
         context[_RESPONSE] = {**context.get(_RESPONSE, {}), "status_code": latest["status_code"]}
     return context
@@ -43,7 +43,7 @@ def after_failure(stored: Mapping[Any, Any], latest: Context) -> Context:
     the last ones are listed.
     """
     context = dict(stored["context"] or {})
-    first = _kind(stored) | {
+    first = _stored_failure(stored) | {
         "attempts": context.get("attempts"),
         "tables": context.get("tables"),
         "status_code": context.get(_RESPONSE, {}).get("status_code"),
@@ -58,7 +58,8 @@ def after_failure(stored: Mapping[Any, Any], latest: Context) -> Context:
     return context | {FAILURES: failures}
 
 
-def _kind(stored: Mapping[Any, Any]) -> Context:
+def _stored_failure(stored: Mapping[Any, Any]) -> Context:
+    """What failed, as the letter's own columns have it."""
     return {
         "domain": stored["domain"].value,
         "error": stored["failure_type"],

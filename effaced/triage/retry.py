@@ -58,11 +58,11 @@ class RedriveResult:
 
     @property
     def why(self) -> str:
-        return said(self.code)
+        return describe_outcome(self.code)
 
 
-def said(code: str) -> str:
-    """What became of a letter, for people."""
+def describe_outcome(code: str) -> str:
+    """What a retry did with a letter, as the end of a sentence for people."""
     return SAID.get(code) or f"is already {code.removeprefix(_ALREADY)}"
 
 

@@ -13,7 +13,7 @@ from effaced.cli.deadletter.selection import ACTOR, JSON, YES, dead_letter_ids, 
 from effaced.core.config import Settings
 from effaced.core.db import Database
 from effaced.core.errors import NotFound
-from effaced.deadletters.archive import MAX_ARCHIVED, archive_settled, archive_these, count_archivable
+from effaced.deadletters.archive import MAX_ARCHIVED, archive_by_id, archive_settled, count_archivable
 from effaced.deadletters.arguments import MAX_DAYS, as_uuid
 from effaced.deadletters.data import DLQCompressedStatus
 from effaced.deadletters.purge import count_evictable, count_purgeable
@@ -44,7 +44,7 @@ def archive(
     with opened(settings) as database:
         if older_than_days is None:
             with database.begin() as session:
-                count = archive_these(session, ids, actor=ACTOR)
+                count = archive_by_id(session, ids, actor=ACTOR)
         else:
             count = _archive_by_age(database, timedelta(days=older_than_days), yes=yes)
     left = len(ids) - count

@@ -19,7 +19,7 @@ from effaced.deadletters.read import DeadLetterLine
 from effaced.deadletters.rules import REOPENED
 from effaced.model import DeadLetterStatus
 from effaced.triage.redrive_read import RedriveView
-from effaced.triage.retry import RedriveResult, said
+from effaced.triage.retry import RedriveResult, describe_outcome
 
 _COLOURS = {
     DeadLetterStatus.PENDING: "red",
@@ -156,4 +156,4 @@ def print_redrive(found: RedriveView) -> None:
         f"Redrive {found.id} is {found.status.value}: {found.requeued:,} of {found.total:,} requeued{left}."
     )
     for code, number in sorted(found.skipped.items(), key=lambda each: -each[1]):
-        click.echo(f"  {number:,} left alone: each {said(code)}.")
+        click.echo(f"  {number:,} left alone: each {describe_outcome(code)}.")

@@ -16,7 +16,7 @@ from effaced.core.clock import ManualClock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.errors import Conflict
-from effaced.deadletters.archive import archive_settled, archive_these, expire
+from effaced.deadletters.archive import archive_by_id, archive_settled, expire
 from effaced.deadletters.assign import add_note
 from effaced.deadletters.purge import evict, purge
 from effaced.deadletters.record import record_failures
@@ -104,7 +104,7 @@ class TestTidy:
         noon.advance(90 * DAY)
         with post.db.begin() as session:
             assert archive_settled(session) == 0
-            assert archive_these(session, [letter_id], actor="cli") == 0
+            assert archive_by_id(session, [letter_id], actor="cli") == 0
             assert expire(session) == 0
         assert post.letter(letter_id).status is S.RESOLVED
 
@@ -170,7 +170,7 @@ class TestPurge:
         ids = post.fail(number)
         attested(post)
         with post.db.begin() as session:
-            assert archive_these(session, ids, actor="cli") == number
+            assert archive_by_id(session, ids, actor="cli") == number
         return ids
 
     def test_is_one_event_per_letter_and_one_for_the_action(self, post: Post) -> None:
