@@ -54,6 +54,7 @@ class BreakerView:
 
     @property
     def key(self) -> str:
+        """The name without its scope: the resolver or the host."""
         return self.name.partition(":")[2]
 
     @property

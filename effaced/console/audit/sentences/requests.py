@@ -12,7 +12,7 @@ from effaced.model import (
 )
 
 
-def _rows(payload: Payload) -> str:
+def _local_erasure(payload: Payload) -> str:
     tables = [table for table in payload["tables"] if table["action"] != "retained" and table["rows"]]
     rows = sum(table["rows"] for table in tables)
     calls = payload["external_calls"]
@@ -115,7 +115,7 @@ REQUESTS: dict[str, Sentence] = {
     "REQUEST_APPROVED": Sentence(
         "good", "user", lambda p, _m: f"Approved ({p['approvals_given']} of {p['approvals_needed']})."
     ),
-    "LOCAL_ERASURE_EXECUTED": Sentence("good", "database", lambda p, _m: _rows(p)),
+    "LOCAL_ERASURE_EXECUTED": Sentence("good", "database", lambda p, _m: _local_erasure(p)),
     "LOCAL_ERASURE_BEGUN": Sentence("quiet", "database", lambda p, _m: _begun(p)),
     "LOCAL_VERIFIED": Sentence(
         "good",
