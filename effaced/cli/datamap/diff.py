@@ -44,7 +44,7 @@ def diff(settings: Settings, old: Path | None, new: Path | None, live: bool, as_
             raise click.UsageError("name the map to compare with, or --live.")
         differences = compare(load_map(old), load_map(new or settings.datamap))
         said = [{"group": each.group.value, "where": each.where, "what": each.what} for each in differences]
-        lines = _told(differences)
+        lines = _format_differences(differences)
         same = "Both maps do the same."
     if as_json:
         click.echo(json.dumps(said, indent=2))
@@ -60,7 +60,7 @@ def _gaps(settings: Settings, path: Path) -> list[Problem]:
         return find_gaps(read_schema(session.connection(), data_map.schemas), data_map)
 
 
-def _told(differences: Sequence[Difference]) -> list[str]:
+def _format_differences(differences: Sequence[Difference]) -> list[str]:
     lines = []
     for group, found in groupby(differences, key=lambda each: each.group):
         lines.append(f"{group.value}:")

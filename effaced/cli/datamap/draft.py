@@ -65,7 +65,7 @@ def _summary(drafted: Draft, output: Path | None) -> str:
         said = [f"No row could be read of {tables}: only names and types speak there. Check permissions."]
     said += [
         f"Guessed from {count(drafted.tables, 'table')}: people are in {people}; {drafted.linked} hold"
-        f" something about them, {drafted.not_personal} nothing{_looks(left)}.",
+        f" something about them, {drafted.not_personal} nothing{_tables_left(left)}.",
         f"{count(drafted.reviews, 'decision')} left to you, marked `review:`."
         if drafted.reviews
         else "Nothing is marked `review:`, but all of it is guessed.",
@@ -74,5 +74,5 @@ def _summary(drafted: Draft, output: Path | None) -> str:
     return "\n".join(said)
 
 
-def _looks(number: int) -> str:
+def _tables_left(number: int) -> str:
     return f", {number} need{'s' if number == 1 else ''} a look" if number else ""

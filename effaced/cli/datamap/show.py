@@ -131,7 +131,7 @@ def _print_run(found: DryRun) -> None:
             effect.table,
             _rows(effect),
             ROW_ACTIONS[effect.action],
-            _happens(data_map, step),
+            _describe_treatment(data_map, step),
             _kept(effect, kept),
         )
         table.add_row(*(Text(cell) for cell in cells))
@@ -151,7 +151,8 @@ def _rows(effect: TableEffect) -> str:
     return "\n".join([f"{effect.rows:,}", *found])
 
 
-def _happens(data_map: DataMap, step: Step) -> str:
+def _describe_treatment(data_map: DataMap, step: Step) -> str:
+    """What the step does to the table's columns, a line for each treatment."""
     rule = data_map.tables[step.name]
     if step.action is Action.DETACHED:
         changed = {column.name for column in step.written}

@@ -143,6 +143,7 @@ def _reflect(inspector: Inspector, names: list[str], schema: str | None) -> list
 
 
 def _sqlite_facts(connection: Connection, tables: Iterable[_Reflected]) -> _Facts:
+    """What reflection leaves out: collations, invalid uniques, and uniques over expressions."""
     named = {table.name: [each["name"] for each in table.columns] for table in tables}
     collations = catalog.sqlite_collations(connection, named)
     return _Facts(

@@ -203,12 +203,12 @@ def _person(name: str, old: SubjectRule, new: SubjectRule) -> Iterator[Differenc
         was, now = (f"{each.table}({', '.join(each.key)})" for each in (old, new))
         yield Difference(Group.PEOPLE, name, f"were named by {was}, now by {now}")
     identifiers = [{rule.kind: rule.column for rule in each.identifiers} for each in (old, new)]
-    yield from _pairs(name, "found by", *identifiers)
+    yield from _diff_by_kind(name, "found by", *identifiers)
     references = [{rule.kind: _reference(rule.parts) for rule in each.refs} for each in (old, new)]
-    yield from _pairs(name, "known elsewhere as", *references)
+    yield from _diff_by_kind(name, "known elsewhere as", *references)
 
 
-def _pairs(name: str, how: str, old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
+def _diff_by_kind(name: str, how: str, old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
     for kind in _sorted_names(old, new):
         if old.get(kind) != new.get(kind):
             was = f"was {old[kind]}" if kind in old else "is new"
@@ -221,7 +221,7 @@ def _reference(parts: Iterable[tuple[str, str | None]]) -> str:
 
 
 def _rectify(old: DataMap, new: DataMap) -> Iterator[Difference]:
-    yield from _pairs("rectify", "corrected as", _categories(old), _categories(new))
+    yield from _diff_by_kind("rectify", "corrected as", _categories(old), _categories(new))
 
 
 def _categories(data_map: DataMap) -> dict[str, str]:

@@ -65,14 +65,14 @@ def draw(data_map: DataMap, *, standalone: bool = True) -> str:
     _add(svg, "desc", _description(data_map), id="map-desc")
     if standalone:
         _add(svg, "style", _COLOURS + (STATIC / "css" / "picture.css").read_text(encoding="utf-8"))
-    _markers(svg)
+    _draw_markers(svg)
     _add(svg, "rect", class_="map-ground", **size)
-    _head(svg, data_map, layout)
+    _draw_heading(svg, data_map, layout)
     for arrow in layout.arrows:
-        _arrow(svg, arrow)
+        _draw_arrow(svg, arrow)
     for box in layout.boxes:
-        _box(svg, data_map, box)
-    _listed(svg, layout)
+        _draw_box(svg, data_map, box)
+    _draw_listed(svg, layout)
     return Xml.tostring(svg, encoding="unicode")
 
 
@@ -113,7 +113,7 @@ def _safe(text: str) -> str:
     return _UNWRITABLE.sub("\ufffd", text)
 
 
-def _markers(svg: Xml.Element) -> None:
+def _draw_markers(svg: Xml.Element) -> None:
     defs = _add(svg, "defs")
     for kind in ("to", "from", "mentions"):
         marker = _add(
@@ -123,7 +123,7 @@ def _markers(svg: Xml.Element) -> None:
         _add(marker, "path", class_=f"map-tip {kind}", d="M0 0.8 L7.4 4 L0 7.2 Z")
 
 
-def _head(svg: Xml.Element, data_map: DataMap, layout: Layout) -> None:
+def _draw_heading(svg: Xml.Element, data_map: DataMap, layout: Layout) -> None:
     """Title, and a legend of what the picture shows."""
     fates, kinds = {box.rows for box in layout.boxes}, {arrow.kind for arrow in layout.arrows}
     _add(svg, "text", _heading(data_map), class_="map-title", x=MARGIN, y=34)
@@ -146,7 +146,7 @@ def _class(words: str) -> str:
     return {"anonymised": "changed", ONLY_MENTIONS: "others"}.get(words, words)
 
 
-def _arrow(svg: Xml.Element, arrow: Arrow) -> None:
+def _draw_arrow(svg: Xml.Element, arrow: Arrow) -> None:
     path = _add(svg, "path", class_=f"map-link {arrow.kind}", d=arrow.path, **_tip(arrow.kind))
     _add(path, "title", arrow.title)
 
@@ -156,7 +156,7 @@ def _tip(kind: str) -> dict[str, str]:
     return {"marker_start" if kind == "from" else "marker_end": f"url(#map-{kind})"}
 
 
-def _box(svg: Xml.Element, data_map: DataMap, box: Box) -> None:
+def _draw_box(svg: Xml.Element, data_map: DataMap, box: Box) -> None:
     fate = _class(box.rows)
     group = _add(svg, "g", class_=f"map-table {fate}{' person' if box.whose else ''}")
     _add(group, "title", f"{box.rule.name}: {'; '.join(describe_links(data_map, box.rule))}")
@@ -174,7 +174,7 @@ def _box(svg: Xml.Element, data_map: DataMap, box: Box) -> None:
             )  # fmt: skip
 
 
-def _listed(svg: Xml.Element, layout: Layout) -> None:
+def _draw_listed(svg: Xml.Element, layout: Layout) -> None:
     for each in layout.lists:
         _add(svg, "text", each.heading, class_="map-name", x=MARGIN, y=each.y)
         for number, line in enumerate(each.lines, start=1):

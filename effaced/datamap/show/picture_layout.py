@@ -87,7 +87,7 @@ class Layout:
 def lay_out(data_map: DataMap, *, top: float) -> Layout:
     """Place every table below `top`."""
     only_counts = len(data_map.tables) >= ONLY_COUNTS_FROM
-    made = {name: _box(data_map, rule, only_counts) for name, rule in data_map.tables.items()}
+    made = {name: _make_box(data_map, rule, only_counts) for name, rule in data_map.tables.items()}
     area = sum((box.height + GAP_Y) * (WIDTH + GAP_X) for box in made.values())
     tallest = max(_LOWEST, sqrt(area / _SHAPE), max((box.height for box in made.values()), default=0))
     placed: dict[str, Box] = {}
@@ -133,7 +133,7 @@ def _measure(text: str) -> int:
     return sum(2 if east_asian_width(each) in "WF" else 1 for each in text)
 
 
-def _box(data_map: DataMap, rule: TableRule, only_counts: bool) -> Box:
+def _make_box(data_map: DataMap, rule: TableRule, only_counts: bool) -> Box:
     lines: list[tuple[Run, ...]] = []
     anchors = []
     for link in rule.links:

@@ -44,7 +44,7 @@ class Number(str):
 _decoder = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_refuse)
 
 
-def _written(value: Any) -> str:
+def _to_json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     # Half a pair of code units can be escaped in JSON, and kept nowhere else.
     return (
@@ -75,7 +75,7 @@ class _Editor:
         changed = self.change(tree.rule, value)
         if changed is value:
             return None, end
-        return "" if changed is REMOVED else _written(changed), end
+        return "" if changed is REMOVED else _to_json(changed), end
 
     def _parts(
         self, at: int, closing: str, read: Callable[[int, int], tuple[str | None, int]]

@@ -32,7 +32,7 @@ def build_pattern(values: Iterable[str]) -> str | None:
     """Matches any of the values as a whole word; None if none of them can be searched for."""
     found: dict[str, set[str]] = {}
     for value in values:
-        for around, form in _forms(value.strip()):
+        for around, form in _search_forms(value.strip()):
             found.setdefault(around, set()).add(form)
     # The longest first: Python takes the first that fits, PostgreSQL the longest. One look around for all
     # that share it: PostgreSQL is slow with many.
@@ -53,8 +53,8 @@ def scrub(text: str, finding: str | None) -> str:
     return text
 
 
-def _forms(value: str) -> Iterator[tuple[str, str]]:
-    """What may stand around the value, and how it may be written."""
+def _search_forms(value: str) -> Iterator[tuple[str, str]]:
+    """Pairs of patterns: what may stand around the value, with `{}` for it, and how it may be written."""
     if "\0" in value or not SHORTEST <= len(value) <= LONGEST_VALUE >= len(fold(value)):
         return
     if _EMAIL.fullmatch(value):
