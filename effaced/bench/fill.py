@@ -63,7 +63,7 @@ def fill(
                 now,
                 now,
                 0,
-                *_who(subjects[each]),
+                *_subject_columns(subjects[each]),
             )
             for each, _ in requests
         ),
@@ -75,7 +75,7 @@ def fill(
         (
             (
                 entry_id, each, "erase", resolver, "bench", "pending", _sealed(keyring, entry_id), 0, 0,
-                False, 0, 0, now, now, *_who(subjects[each]),
+                False, 0, 0, now, now, *_subject_columns(subjects[each]),
             )
             for each, size in requests
             for entry_id in (new_id() for _ in range(size))
@@ -106,7 +106,7 @@ def _ref(request_id: UUID) -> str:
     return f"B{request_id.hex[-12:]}"
 
 
-def _who(subject: SubjectKey) -> tuple[str, str]:
+def _subject_columns(subject: SubjectKey) -> tuple[str, str]:
     return subject.key_id, subject.hmac
 
 

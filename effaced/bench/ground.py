@@ -46,7 +46,7 @@ class Ground:
     def clear(self) -> None:
         """Remove every row: the next round must not pay for the last one's."""
         with self.database.begin() as session:
-            names = ", ".join(_tables(self.database))
+            names = ", ".join(_effaced_tables(self.database))
             # The trail refuses this from everybody else.
             session.execute(text("ALTER TABLE effaced_audit_events DISABLE TRIGGER USER"))
             session.execute(text(f"TRUNCATE {names}"))
@@ -74,13 +74,13 @@ def prepare(url: str | None, progress: Progress) -> Iterator[Ground]:
 
 
 def _require_empty(database: Database) -> None:
-    for name in _tables(database):
+    for name in _effaced_tables(database):
         with database.read() as session:
             if session.scalar(select(exists(select(literal(1)).select_from(table(name))))):
                 raise ConfigurationError(f"--url: {name} has rows. The bench wants an empty database.")
 
 
-def _tables(database: Database) -> list[str]:
+def _effaced_tables(database: Database) -> list[str]:
     query = text(
         "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
         " AND tablename LIKE 'effaced\\_%'"

@@ -36,7 +36,7 @@ def job_starts(redis_url: str, samples: int) -> list[float]:
         queue = Queue(_QUEUE, connection=redis, serializer=JSONSerializer)
         for _ in range(samples + 1):
             enqueued = clock.now().timestamp()
-            queue.enqueue_call(tell, args=(redis_url,), result_ttl=0, failure_ttl=0)
+            queue.enqueue_call(record_start, args=(redis_url,), result_ttl=0, failure_ttl=0)
             told: Any = redis.blpop([_CHANNEL], timeout=_PATIENCE)
             if told is None:
                 raise Unavailable("RQ's worker did not start a job.")
@@ -45,8 +45,8 @@ def job_starts(redis_url: str, samples: int) -> list[float]:
     return taken[1:]  # the first waited for the worker to come up
 
 
-def tell(redis_url: str) -> None:
-    """The empty job."""
+def record_start(redis_url: str) -> None:
+    """The empty job: it records only that it has started."""
     started = clock.now().timestamp()
     with closing(connect(redis_url)) as redis:
         redis.rpush(_CHANNEL, str(started))

@@ -35,13 +35,13 @@ def bench_plan(*, tables: int, simple: bool, rounds: int, url: str | None, progr
                 "whose rows all simply go" if simple else "with some of everything that a data map can say"
             )
             progress(f"making {tables} tables, {having}")
-            _make(ground, company)
+            _create_tables(ground, company)
             ground.settle_down()
             gc.unfreeze()  # a plan is made at a start, before a worker freezes what it has
             progress(f"planning {rounds} times")
             taken = {name: quantiles(times) for name, times in _measure(ground, company, rounds).items()}
         finally:
-            _drop(ground, tables)
+            _drop_tables(ground, tables)
     ours, computed, theirs, checked, loaded = (
         taken[name]["p50"] for name in ("plan", "plan_computing", "schema", "check", "map")
     )
@@ -54,7 +54,7 @@ def bench_plan(*, tables: int, simple: bool, rounds: int, url: str | None, progr
     return Report("plan", tables, ours, "ms", theirs, [line], figures)
 
 
-def _make(ground: Ground, company: PlanCompany) -> None:
+def _create_tables(ground: Ground, company: PlanCompany) -> None:
     with ground.database.begin() as session:
         for statement in company.statements():
             session.execute(text(statement))
@@ -98,7 +98,7 @@ def _measure(ground: Ground, company: PlanCompany, rounds: int) -> dict[str, lis
     return taken
 
 
-def _drop(ground: Ground, tables: int) -> None:
+def _drop_tables(ground: Ground, tables: int) -> None:
     with ground.database.begin() as session:
         for number in reversed(range(tables)):
             session.execute(text(f"DROP TABLE IF EXISTS bench_t{number}"))

@@ -71,7 +71,7 @@ def outage(vendor: str, minutes: float, most: int, data: Path) -> None:
         status = _run(drill, running, minutes * 60, most)
     finally:
         runtime.db.dispose()
-    _tell_end(status)
+    _print_figures(status)
     if status.lost or status.waiting:
         raise SystemExit(1)
 
@@ -140,7 +140,7 @@ class _Show:
         for move in self._drill.moves(self._moves):
             self._moves += 1
             self.say(_about(move), _STYLES[move.new])
-        status = self._drill.look()
+        status = self._drill.read_status()
         if self._console.is_terminal:
             self._live.update(_table(self._drill.vendor, vendor, status), refresh=True)
         return status
@@ -167,7 +167,7 @@ def _seconds(status: DrillStatus) -> float:
     return 0.0 if status.until is None else max(0.0, (status.until - clock.now()).total_seconds())
 
 
-def _tell_end(status: DrillStatus) -> None:
+def _print_figures(status: DrillStatus) -> None:
     """The figures, as the database has them."""
     click.echo(
         f"{status.requests} requests: {status.through} calls through, {status.waiting} waiting,"

@@ -25,7 +25,7 @@ from effaced.core.ports import LOOPBACK, address_of, listen
 from effaced.core.private_files import private_file, private_folder, write_private
 from effaced.core.servers import Valkey
 from effaced.demo.load import OFFICER, PASSWORD, Demo, Loaded
-from effaced.demo.running import tell_running
+from effaced.demo.running import write_running_file
 from effaced.demo.vendors import DEMO_TOKEN, VENDORS
 from effaced.demo.vendors.server import EVERY_VENDOR
 from effaced.runtime import Runtime
@@ -85,7 +85,7 @@ def up(with_demo: bool, port: int, data: Path) -> None:
         if not supervisor.wait_until(lambda: _answers(f"{address}/healthz"), seconds=_START_SECONDS):
             raise Unavailable(f"effaced did not come up. What it said is in {folder / 'logs'}.")
         if with_demo:
-            stack.callback(tell_running(folder, address, os.environ).unlink, missing_ok=True)
+            stack.callback(write_running_file(folder, address, os.environ).unlink, missing_ok=True)
         _welcome(address, folder, loaded)
         supervisor.watch()
         _say("Stopping")

@@ -141,7 +141,7 @@ class Demo:
                 lambda scene=scene, ids=ids: self._approve(scene, ids[0], officer),  # type: ignore[misc]
             )
             if scene.looked_at_after is not None:
-                yield approved + timedelta(days=scene.looked_at_after), self._look_again
+                yield approved + timedelta(days=scene.looked_at_after), self._run_due_calls
 
     def _receive(self, scene: Scene, key: ApiKey) -> UUID:
         with self._runtime.db.begin() as session:
@@ -156,7 +156,8 @@ class Demo:
                 session, runtime.keyring, runtime.plan, asked, zone=runtime.settings.zone
             ).request.id
 
-    def _look_again(self) -> None:
+    def _run_due_calls(self) -> None:
+        """Make the calls that are due by now: parked erasures are asked again, read-backs made."""
         asyncio.run(self._runtime.runner().run_once())
 
     def _check_read_backs(self) -> None:
@@ -168,7 +169,7 @@ class Demo:
                 record_check(session, self._runtime.keyring, registry.get(each.name), each, actor="cli")
 
     def _pause(self, officer: Officer) -> None:
-        """The one system whose rest costs a visitor nothing."""
+        """Pause the archive: the one system that a visitor does not miss."""
         with self._runtime.db.begin() as session:
             actor = f"officer:{officer.id}"
             steer.pause(session, self._runtime.keyring, "archive", actor=actor, reason=_PAUSED, hours=72)

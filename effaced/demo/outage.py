@@ -24,7 +24,7 @@ from effaced.demo.company import demo_people
 from effaced.demo.load import OFFICER, PEOPLE, REASON, SCENES, SHOP
 from effaced.demo.vendors.faults import FaultKind
 from effaced.demo.vendors.remote import switch
-from effaced.demo.vendors.store import known
+from effaced.demo.vendors.store import require_vendor
 from effaced.model import OutboxStatus, RequestKind, RequestStatus
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.approve import approve_and_execute
@@ -69,7 +69,7 @@ class Outage:
     asked: list[UUID] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        known(self.vendor)
+        require_vendor(self.vendor)
 
     @property
     def breakers(self) -> list[str]:
@@ -109,7 +109,7 @@ class Outage:
             made = transitions.read(session, service_name=self.breakers[-1], since=self.since)
         return made[::-1][after:]
 
-    def look(self) -> DrillStatus:
+    def read_status(self) -> DrillStatus:
         rows = list(self.runtime.breakers.store.load(self.breakers).values())
         now = clock.now()
         states = [BreakerState.CLOSED, *(effective_state(row, now) for row in rows)]

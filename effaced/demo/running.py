@@ -27,8 +27,8 @@ class Running:
         return self.environ["EFFACED_DEMO_VENDORS"]
 
 
-def tell_running(folder: Path, console: str, environ: Mapping[str, str]) -> Path:
-    """Readable by its owner alone: the demo's key is in it."""
+def write_running_file(folder: Path, console: str, environ: Mapping[str, str]) -> Path:
+    """Write where the demo runs, readable by its owner alone: the demo's key is in it."""
     path = folder / _FILE
     own = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
     write_private(path, json.dumps({"console": console, "environ": own}))

@@ -22,7 +22,7 @@ from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
 from effaced.core.servers.process import short_folder
-from effaced.demo.running import tell_running
+from effaced.demo.running import write_running_file
 from effaced.demo.vendors.store import Store
 from effaced.runtime import Runtime
 
@@ -92,7 +92,7 @@ def test_logs_drafts_demo_data_and_what_tells_of_a_running_demo(tmp_path: Path) 
     child.process.wait(30)
     write_out(tmp_path / "draft.yaml", "version: 1\n")
     Store(tmp_path / "demo" / "vendors.db").close()
-    tell_running(tmp_path, "http://127.0.0.1:1", {"EFFACED_KEYS": "k"})
+    write_running_file(tmp_path, "http://127.0.0.1:1", {"EFFACED_KEYS": "k"})
     assert {"web.log", "draft.yaml", "demo", "running.json"} <= {path.name for path in tmp_path.iterdir()}
     assert open_paths(tmp_path) == []
 

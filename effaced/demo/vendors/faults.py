@@ -71,12 +71,14 @@ def make_fault(kind: str, options: Mapping[str, object]) -> Fault:
     for name in options:
         if name not in known:
             raise Refused(f"{name}: the fault {kind} takes {', '.join(known) or 'no options'}")
-    filled = {name: _like(default, name, options.get(name, default)) for name, default in known.items()}
+    filled = {
+        name: _convert_option(default, name, options.get(name, default)) for name, default in known.items()
+    }
     return Fault(FaultKind(kind), filled)
 
 
-def _like(default: Option, name: str, value: object) -> Option:
-    """The value as the type its default has; forms send everything as text."""
+def _convert_option(default: Option, name: str, value: object) -> Option:
+    """The value of an option, as the type its default has; forms send everything as text."""
     text = str(value).strip()
     if isinstance(default, bool):
         return text.lower() in ("true", "1", "yes", "on")

@@ -16,7 +16,7 @@ from effaced.core import clock
 from effaced.core.errors import Unavailable
 from effaced.demo.vendors.faults import Fault, duration, make_fault
 from effaced.demo.vendors.handler import Call, Handler
-from effaced.demo.vendors.store import VENDORS, Store, known
+from effaced.demo.vendors.store import VENDORS, Store, require_vendor
 
 PREFIX = "EFFACED_DEMO_"
 DEMO_TOKEN = "demo-vendor-token"  # noqa: S105 (nothing real is behind it)
@@ -100,7 +100,7 @@ class Vendors:
 
     def url(self, name: str) -> str:
         """Where one vendor is, on its own port."""
-        return f"http://127.0.0.1:{self.own_ports[known(name).name]}/{name}"
+        return f"http://127.0.0.1:{self.own_ports[require_vendor(name).name]}/{name}"
 
     def seed(self, name: str, records: Mapping[str, Mapping[str, object]]) -> None:
         """Give a vendor records, by their key; for `files` the key is an object's whole path."""
@@ -114,7 +114,7 @@ class Vendors:
         """Switch a fault on, in place of the one that was on; it ends by itself if a time is given."""
         fault = make_fault(kind, options)
         ends = None if for_seconds is None else clock.monotonic() + duration(for_seconds)
-        self.heal(known(name).name)
+        self.heal(require_vendor(name).name)
         if ends is not None:
             self._ends[name] = ends
         self.faults[name] = fault
@@ -134,7 +134,7 @@ class Vendors:
 
     def heal(self, name: str | None = None) -> None:
         """Switch the fault of one vendor off, or of all."""
-        for each in list(self.faults) if name is None else [known(name).name]:
+        for each in list(self.faults) if name is None else [require_vendor(name).name]:
             self.faults.pop(each, None)
             self._ends.pop(each, None)
 
@@ -167,6 +167,7 @@ class Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
+        """As the base class, for a connection that `hang_up` need not end any more."""
         self.connections.discard(request)
         super().shutdown_request(request)
 

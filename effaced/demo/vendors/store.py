@@ -75,7 +75,7 @@ class Store:
 
     def put(self, vendor: str, records: Mapping[str, Mapping[str, object]]) -> None:
         """Add records; one that is there already stays as it is."""
-        known(vendor)
+        require_vendor(vendor)
         rows = [(vendor, key, json.dumps(body)) for key, body in records.items()]
         with self._lock, self._db:
             self._db.execute("BEGIN")
@@ -89,7 +89,7 @@ class Store:
 
     def all(self, vendor: str) -> dict[str, dict[str, object]]:
         """Everything a vendor holds about people, which the canary is not."""
-        known(vendor)
+        require_vendor(vendor)
         found = self._select(vendor, "1")
         return {key: body for key, body in found.items() if not key.startswith(CANARIES[vendor])}
 
@@ -147,7 +147,7 @@ class Store:
             return {key: json.loads(body) for key, body in rows}
 
 
-def known(vendor: str) -> Vendor:
+def require_vendor(vendor: str) -> Vendor:
     """The vendor of that name, or a refusal that says which there are."""
     if vendor not in VENDORS:
         raise Refused(f"vendor: there is no '{vendor}'; allowed: {', '.join(VENDORS)}")

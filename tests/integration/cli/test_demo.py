@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from effaced.cli.groups import demo
 from effaced.core.errors import Unavailable
-from effaced.demo.running import find_running, tell_running
+from effaced.demo.running import find_running, write_running_file
 
 
 def test_without_a_demo_it_says_how_to_start_one(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_without_a_demo_it_says_how_to_start_one(tmp_path: Path) -> None:
 def test_a_running_demo_is_found_by_its_folder_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
     (tmp_path / "demo").mkdir()
     environ = {"EFFACED_DEMO_VENDORS": "http://127.0.0.1:1", "HOME": "/nowhere"}
-    path = tell_running(tmp_path / "demo", "http://127.0.0.1:8000", environ)
+    path = write_running_file(tmp_path / "demo", "http://127.0.0.1:8000", environ)
     assert path.stat().st_mode & 0o077 == 0
     found = find_running(tmp_path)
     assert (found.console, found.vendors) == ("http://127.0.0.1:8000", "http://127.0.0.1:1")
