@@ -95,7 +95,7 @@ def log_command(settings: Settings, limit: int, as_json: bool) -> None:
             Text(line.last_error or "-"),
         )
     terminal().print(table)
-    _tell_of_removed(waiting, _targets(settings))
+    _warn_of_removed_targets(waiting, _targets(settings))
 
 
 def _targets(settings: Settings) -> Targets:
@@ -106,7 +106,7 @@ def _targets(settings: Settings) -> Targets:
         runtime.db.dispose()
 
 
-def _tell_of_removed(waiting: dict[str, int], targets: Targets) -> None:
+def _warn_of_removed_targets(waiting: dict[str, int], targets: Targets) -> None:
     for name, number in sorted(waiting.items()):
         if name not in targets.names:
             click.echo(f"{number:,} wait for the target {name}, which is not in the file.", err=True)

@@ -127,6 +127,7 @@ class EmailTarget:
         return mail
 
     def _hand_over(self, mail: EmailMessage) -> int:
+        """Give the mail to the SMTP server; returns how many recipients it refused."""
         smtp = self.config.smtp
         server = self._connect()
         try:

@@ -15,11 +15,11 @@ from effaced.notify.tables import Delivery, Message
 
 # What is older was written while nobody was to be told. It is no news to whoever comes into the file now.
 NEWS = timedelta(days=3)
-LOT = 200
+_BATCH = 200
 
 
 def fan_out(session: Session, targets: Targets) -> int:
-    """Make a delivery for each target that wants one, for a lot of messages. Returns how many messages.
+    """Make a delivery for each target that wants one, for a batch of messages. Returns how many messages.
 
     Messages that somebody else is about to fan out are skipped.
     """
@@ -28,7 +28,7 @@ def fan_out(session: Session, targets: Targets) -> int:
         select(Message.id, Message.type, Message.created_at)
         .where(Message.fanned_out_at.is_(None))
         .order_by(Message.created_at, Message.id)
-        .limit(LOT)
+        .limit(_BATCH)
         .with_for_update(skip_locked=True)
     ).all()
     if not messages:

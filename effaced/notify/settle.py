@@ -57,7 +57,7 @@ def settle(session: Session, claimed: Claimed, outcome: Outcome, rules: Rules) -
     """Record the outcome. False, and nothing changes, if the lease ended and somebody else claimed it."""
     now = dbtime.now(session)
     wait = max(rules.backoff.delay(claimed.attempts), outcome.retry_after or timedelta(0))
-    code = None if outcome.delivered else _end(claimed, outcome, rules, now + wait)
+    code = None if outcome.delivered else _reason_to_give_up(claimed, outcome, rules, now + wait)
     status = DeliveryStatus.DELIVERED if outcome.delivered else DeliveryStatus.PENDING
     status = DeliveryStatus.UNDELIVERABLE if code else status
     ours = session.execute(
@@ -132,7 +132,7 @@ def requeue(
     return [(each.message_id, each.target) for each in flipped]
 
 
-def _end(claimed: Claimed, outcome: Outcome, rules: Rules, again_at: datetime) -> str | None:
+def _reason_to_give_up(claimed: Claimed, outcome: Outcome, rules: Rules, again_at: datetime) -> str | None:
     """Why there is no further attempt, or None if there is one."""
     if outcome.final:
         return outcome.error

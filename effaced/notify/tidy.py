@@ -17,7 +17,7 @@ _BATCH = 1_000
 
 
 def delete_old_messages(session: Session) -> int:
-    """Remove a lot of messages that everybody got long ago, or that nobody was ever to get. Returns how many.
+    """Remove a batch of messages that everybody got long ago, or that were for nobody. Returns how many.
 
     One that still has to get out, or could not, stays: a person may have it sent again.
     """
