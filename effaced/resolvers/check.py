@@ -123,7 +123,7 @@ async def _misfit(registered: Registered) -> Checked | None:
     try:
         problems = await _within(registered, registered.resolver.find_problems())
     except BaseException as error:
-        _pass_on_ours(error)
+        _reraise_if_stopping(error)
         return _result(registered, CheckReason.MISFIT, f"Not inspected: {_explain(error, registered)}")
     if not problems:
         return None
@@ -135,7 +135,7 @@ async def _expect_present(registered: Registered, canary: str) -> Checked | None
     try:
         absent = await _look(registered, canary)
     except BaseException as error:
-        _pass_on_ours(error)
+        _reraise_if_stopping(error)
         said = f"The canary: {_explain(error, registered)}"
         return _result(registered, CheckReason.CANARY_UNANSWERED, said)
     return _result(registered, CheckReason.CANARY_ABSENT) if absent else None
@@ -145,7 +145,7 @@ async def _expect_absent(registered: Registered, invented: str) -> Checked | Non
     try:
         absent = await _look(registered, invented)
     except BaseException as error:
-        _pass_on_ours(error)
+        _reraise_if_stopping(error)
         # Some systems refuse references that don't look like theirs, which says nothing about people.
         refused = isinstance(error, ResolverError)
         reason = CheckReason.INVENTED_REFUSED if refused else CheckReason.INVENTED_UNANSWERED
@@ -165,7 +165,7 @@ async def _erase_canary(registered: Registered, canary: str) -> Checked:
             return _result(registered, CheckReason.CANARY_NOT_ERASED_YET, erased=True)
         absent = await _look(registered, canary)
     except BaseException as error:
-        _pass_on_ours(error)
+        _reraise_if_stopping(error)
         said = f"Erasing the canary: {_explain(error, registered)}"
         return _result(registered, CheckReason.ERASE_FAILED, said, erased=True)
     reason = CheckReason.CANARY_ERASED if absent else CheckReason.STILL_PRESENT
@@ -187,8 +187,8 @@ async def _within(registered: Registered, call: Awaitable[T]) -> T:
         return await call
 
 
-def _pass_on_ours(error: BaseException) -> None:
-    """Raise again what stops us. A resolver may raise anything, CancelledError and SystemExit included."""
+def _reraise_if_stopping(error: BaseException) -> None:
+    """Raise again what ends this process or task. Anything else is the resolver's, even a SystemExit."""
     task = asyncio.current_task()
     stopping = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
     if stopping or isinstance(error, KeyboardInterrupt):

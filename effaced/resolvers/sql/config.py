@@ -12,7 +12,7 @@ from effaced.core.errors import ConfigurationError
 from effaced.resolvers.settings import Strict
 
 
-def _a_database(url: SecretStr) -> SecretStr:
+def _check_database_url(url: SecretStr) -> SecretStr:
     known = True
     try:
         parse_url(url.get_secret_value())
@@ -26,7 +26,7 @@ def _a_database(url: SecretStr) -> SecretStr:
 class SqlConfig(Strict):
     """The whole block of a resolver of kind `sql`, without the keys all kinds share."""
 
-    url: Annotated[SecretStr, AfterValidator(_a_database)]
+    url: Annotated[SecretStr, AfterValidator(_check_database_url)]
     map: str = Field(min_length=1)
     subject: str | None = Field(default=None, min_length=1)
     find_by: str | None = Field(default=None, min_length=1)
@@ -37,7 +37,7 @@ class SqlConfig(Strict):
     lock_timeout: float = Field(default=5, gt=0, le=600, allow_inf_nan=False)
 
     @model_validator(mode="after")
-    def _about_finding(self) -> SqlConfig:
+    def _require_find_by(self) -> SqlConfig:
         if self.find_by is None and (self.ignore_case or self.several == "all"):
             raise ValueError("ignore_case and several are for find_by, which is not there")
         return self

@@ -70,8 +70,8 @@ class Span:
                         end.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
-    def over(self, connection: Connection) -> Iterator[None]:
-        """What runs on the connection within the block is bounded by this span."""
+    def limit(self, connection: Connection) -> Iterator[None]:
+        """Stop whatever runs on the connection within the block once this span is over."""
         raw = connection.connection.driver_connection
         if isinstance(raw, sqlite3.Connection):
             raw.set_progress_handler(lambda: self.is_over, _STEPS)
@@ -117,7 +117,7 @@ class OtherDatabase:
         span.require()
         with Session(engine, expire_on_commit=False) as session:
             connection = session.connection()
-            with span.over(connection):
+            with span.limit(connection):
                 try:
                     self._bound(session, span)
                     yield session

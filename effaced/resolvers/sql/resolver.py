@@ -89,7 +89,7 @@ class SqlResolver:
         opened = self._acquire()
         try:
             span = Span(self._timeout * _SHARE)
-            call = opened.threads.submit(_told, work, opened.database, span)
+            call = opened.threads.submit(_run_and_translate_errors, work, opened.database, span)
             return await self._wait(call, span)
         finally:
             await self._release()
@@ -202,8 +202,10 @@ def _wrong(key: str, said: str) -> ConfigurationError:
     return ConfigurationError("The map can't be used so.", problems=[Problem(key, said)])
 
 
-def _told(work: Callable[[OtherDatabase, Span], T], database: OtherDatabase, span: Span) -> T:
-    """Do it; what goes wrong is told without the database's own words."""
+def _run_and_translate_errors(
+    work: Callable[[OtherDatabase, Span], T], database: OtherDatabase, span: Span
+) -> T:
+    """Do the work. An error is raised as one of ours, without the database's message and values."""
     try:
         return work(database, span)
     except Exception as error:

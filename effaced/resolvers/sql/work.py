@@ -178,7 +178,7 @@ class Work:
         if self._config.find_by is None:
             plan.key.require(value)
             return [value]
-        if not _can_be_a_text(value):
+        if not _is_storable_text(value):
             return []
         names = {rule.kind: rule.column for rule in plan.data_map.identifiers}
         cell: ColumnElement[Any] = plan.subject.c[names[self._config.find_by]]
@@ -193,8 +193,8 @@ class Work:
         return found
 
 
-def _can_be_a_text(value: str) -> bool:
-    """No cell holds what no database takes."""
+def _is_storable_text(value: str) -> bool:
+    """Whether a database takes it as a text: without NUL and without halves of characters."""
     return "\0" not in value and not any(0xD800 <= ord(letter) <= 0xDFFF for letter in value)
 
 
