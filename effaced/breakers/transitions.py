@@ -81,7 +81,7 @@ def page(
     return page_of([Transition(*row[1:]) for row in rows], limit, [(row.at, row.id) for row in rows])
 
 
-def left_closed(session: Session, names: Collection[str]) -> dict[str, datetime]:
+def not_closed_since(session: Session, names: Collection[str]) -> dict[str, datetime]:
     """When each of these breakers last stopped being closed, as far as the log reaches."""
     moment = func.max(transitions.c.at, type_=transitions.c.at.type)
     found = select(transitions.c.service_name, moment).where(

@@ -16,7 +16,7 @@ from effaced.audit.events import TYPES
 from effaced.audit.export import Format, export
 from effaced.audit.read import AuditFilter, AuditLine, list_events
 from effaced.console import times
-from effaced.console.audit.sentences import tell
+from effaced.console.audit.sentences import describe_event
 from effaced.console.current import me, runtime
 from effaced.console.guard import reading
 from effaced.console.htmx import render
@@ -91,7 +91,8 @@ def index() -> BaseResponse:
         names = names_of(session, [line.actor for line in page.items])
         actors = all_actors(session)
     told = [
-        (line, *tell(line.type, line.payload, lambda at: times.absolute(at, zone))) for line in page.items
+        (line, *describe_event(line.type, line.payload, lambda at: times.absolute(at, zone)))
+        for line in page.items
     ]
     fragment = "console/audit/_rows.html" if after and not error else "console/audit/_list.html"
     return render(

@@ -21,7 +21,7 @@ from effaced.audit.notes import read_notes
 from effaced.audit.read import AuditLine, last_events_of
 from effaced.audit.tables import Note
 from effaced.console import times
-from effaced.console.audit.sentences import tell
+from effaced.console.audit.sentences import describe_event
 from effaced.console.current import by_hand
 from effaced.console.words import label
 from effaced.core.crypto import Keyring
@@ -110,7 +110,7 @@ def _rank(line: AuditLine) -> int:
 def _event_moment(
     line: AuditLine, names: dict[str, str], note_ids: dict[int, UUID], texts: dict[UUID, str], zone: ZoneInfo
 ) -> Moment:
-    sentence, text = tell(line.type, line.payload, lambda at: times.absolute(at, zone))
+    sentence, text = describe_event(line.type, line.payload, lambda at: times.absolute(at, zone))
     return Moment(
         at=line.at,
         text=text,

@@ -104,7 +104,7 @@ def breaker_views(session: Session, rows: Rows, names: Iterable[str]) -> dict[st
     wanted = {name: rows.get(name) or new_row(name) for name in names}
     pins = _read_pins(session, [row for row in wanted.values() if row.is_pinned(clock.now())])
     away = [name for name, row in wanted.items() if row.state is not BreakerState.CLOSED]
-    since = transitions.left_closed(session, away) if away else {}
+    since = transitions.not_closed_since(session, away) if away else {}
     views = {name: _view(row, pins, since.get(name)) for name, row in wanted.items()}
     return views | _with_thresholds(session, views)
 

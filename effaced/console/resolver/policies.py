@@ -81,8 +81,8 @@ def retry_lines(session: Session, name: str) -> list[Line]:
         (dict.fromkeys(_SETTINGS), "settings"),
     ]
     return [
-        Line(field, words, tell(getattr(policy, field)), _source(field, layers))
-        for field, (words, tell) in RETRY_WORDS.items()
+        Line(field, words, format_value(getattr(policy, field)), _source(field, layers))
+        for field, (words, format_value) in RETRY_WORDS.items()
     ]
 
 
@@ -108,10 +108,10 @@ def breaker_lines(session: Session, service_name: str) -> list[Line]:
         Line(
             field,
             words,
-            tell(getattr(policy, field)),
+            format_value(getattr(policy, field)),
             BELOW_ATTEMPTS if field == "fail_max" and policy != configured else _source(field, layers),
         )
-        for field, (words, tell) in _BREAKER_WORDS.items()
+        for field, (words, format_value) in _BREAKER_WORDS.items()
     ]
     return lines if scope == HOST else [*lines, _rate_line(session, key)]
 

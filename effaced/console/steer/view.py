@@ -83,7 +83,7 @@ def act(name: str, verb: str) -> Response:
         return back(name, error.message, tone="warn")
     except StoreUnavailable:
         return back(name, "The breaker store does not answer. Nothing was changed.", tone="bad")
-    return back(name, _said(name, plan))
+    return back(name, _confirmation(name, plan))
 
 
 def _plan(name: str, verb: str) -> Plan:
@@ -171,7 +171,7 @@ def _host_still_blocks(name: str, plan: Plan) -> str:
     return f" The breaker of its host {host.partition(':')[2]} still blocks calls to {name}." if host else ""
 
 
-def _said(name: str, plan: Plan) -> str:
+def _confirmation(name: str, plan: Plan) -> str:
     whose = f"the host {plan.breaker.partition(':')[2]}" if plan.on_host else name
     if plan.verb is Verb.RESET:
         return f"The breaker of {whose} was reset.{_host_still_blocks(name, plan)}"

@@ -9,7 +9,7 @@ import pytest
 
 from effaced import model
 from effaced.audit import events
-from effaced.console.audit.sentences import GLOSSARY, tell
+from effaced.console.audit.sentences import GLOSSARY, describe_event
 from effaced.console.words import BADGES, LABELS, badge, label
 from effaced.datamap.model.data_map import Action
 from effaced.model import (
@@ -414,7 +414,7 @@ def moment(at: datetime) -> str:
 
 @pytest.mark.parametrize(("event", "sentence"), CAST, ids=lambda value: getattr(value, "type", ""))
 def test_an_event_is_told_in_plain_words(event: events.Event, sentence: str) -> None:
-    _, told = tell(event.type, event.model_dump(mode="json", exclude_none=True), moment)
+    _, told = describe_event(event.type, event.model_dump(mode="json", exclude_none=True), moment)
     assert told == sentence
 
 
@@ -426,7 +426,7 @@ def test_every_type_of_event_has_a_sentence_and_an_example_here() -> None:
 
 @pytest.mark.parametrize("event_type", ["FROM_THE_FUTURE", "REQUEST_APPROVED"])
 def test_an_event_this_version_does_not_understand_is_named_and_not_hidden(event_type: str) -> None:
-    _, told = tell(event_type, {"unknown": 1}, moment)
+    _, told = describe_event(event_type, {"unknown": 1}, moment)
     assert told == event_type.replace("_", " ").capitalize() + "."
 
 

@@ -7,17 +7,17 @@ from effaced.console.audit.sentences.requests import REQUESTS
 from effaced.console.audit.sentences.sentence import Moment, Payload, Sentence
 from effaced.console.audit.sentences.steps import STEPS
 
-__all__ = ["GLOSSARY", "Sentence", "tell"]
+__all__ = ["GLOSSARY", "Sentence", "describe_event"]
 
 GLOSSARY: dict[str, Sentence] = {**REQUESTS, **STEPS, **OPERATIONS}
 
 
-def tell(event_type: str, payload: Payload, moment: Moment) -> tuple[Sentence, str]:
+def describe_event(event_type: str, payload: Payload, moment: Moment) -> tuple[Sentence, str]:
     """The sentence of an event. One whose type or payload this version does not know is named, not hidden."""
     known = GLOSSARY.get(event_type)
     if known is not None:
         try:
-            return known, known.tell(payload, moment)
+            return known, known.render(payload, moment)
         except (KeyError, ValueError, TypeError):
             pass
     plain = event_type.replace("_", " ").capitalize() + "."

@@ -13,11 +13,11 @@ Moment = Callable[[datetime], str]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """How a type of event is told. `tell` gets the payload and how to write a moment."""
+    """How a type of event is shown. `render` gets the payload and how to write a moment."""
 
     tone: str
     icon: str
-    tell: Callable[[Payload, Moment], str]
+    render: Callable[[Payload, Moment], str]
 
 
 def count(number: int, one: str) -> str:
