@@ -164,7 +164,7 @@ def _carry_out(
             if as_json:
                 click.echo(("[\n" if first else ",\n") + json.dumps(_plain(ref, each)), nl=False)
             else:
-                click.echo(f"{ref}: {_said(each)}")
+                click.echo(f"{ref}: {_describe_result(each)}")
             progress.advance(all_of_them)
             progress.update(long, visible=False)
             failed, first = failed or each.error is not None, False
@@ -225,7 +225,7 @@ def _why(line: RetentionLine) -> tuple[str, str]:
     return "\n".join(dict.fromkeys(bases)), "\n".join(dict.fromkeys(each or "-" for each in untils))
 
 
-def _said(result: RequestResult) -> str:
+def _describe_result(result: RequestResult) -> str:
     done = ", ".join(
         f"{what.table}: {what.deleted:,} deleted, {what.changed:,} anonymised" for what in result.done
     )

@@ -75,7 +75,7 @@ class BreakerAutoTuner:
         self._policies = policies
 
     def suggest(self, advisor: BreakerAdvisor) -> list[AutoTunePlan]:
-        """What would be changed. Changes nothing."""
+        """What `enforce` would change. Changes nothing."""
         advice = advisor.advise()
         return [AutoTunePlan(name, self._suggestions(each), each) for name, each in sorted(advice.items())]
 

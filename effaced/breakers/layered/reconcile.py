@@ -61,7 +61,9 @@ class Reconciliation:
         moment, now = clock.now(), self.shared.now()
         own, logged = self.memory.load(names), self.read_log(names)
         for name in sorted(names):
-            resolved = self.shared.change([name], _resolving(name, own.get(name), logged.get(name), now))
+            resolved = self.shared.change(
+                [name], _reconciling_change(name, own.get(name), logged.get(name), now)
+            )
             if resolved.known is not None:
                 self._record(pause, resolved.known, resolved.was)
                 made = [resolved.transition] if resolved.transition else []
@@ -126,13 +128,15 @@ def _same_transition(one: CircuitBreakerStateData, other: CircuitBreakerStateDat
     return len(reasons) == 1 or not reasons.isdisjoint((RETRY_AFTER, COOLDOWN_ENDED))
 
 
-def _resolving(
+def _reconciling_change(
     name: str,
     own: CircuitBreakerStateData | None,
     logged: CircuitBreakerStateData | None,
     now: datetime,
 ) -> Callable[[Rows], Change[_Resolved]]:
-    def resolved(rows: Rows) -> Change[_Resolved]:
+    """Decides between the row of the shared store, this process's own and what the log says of it."""
+
+    def resolve(rows: Rows) -> Change[_Resolved]:
         current = rows[name]
         # If the shared store has the row itself, the log of the transition that led to it adds nothing.
         known = best_known(own, None if logged and _same_transition(logged, current) else logged)
@@ -155,7 +159,7 @@ def _resolving(
         row = stamp(current, step.data, now)
         return Change([row], _Resolved(row, current, known, step.transition))
 
-    return resolved
+    return resolve
 
 
 _L1_WON = DriftReconciliationResult.L1_WON

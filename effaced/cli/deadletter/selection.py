@@ -88,7 +88,7 @@ def chosen(
 
 
 def dead_letter_ids(values: tuple[str, ...]) -> list[UUID]:
-    """Refuses what is not an id."""
+    """The ids that the arguments name, each once; refuses what is not an id."""
     ids = []
     for value in values:
         known = as_uuid(value)

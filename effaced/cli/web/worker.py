@@ -193,9 +193,10 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             return
         conn.timeout = clock.monotonic() + LINGER_SECONDS
         self.lingering.append(conn)
-        self._watch(conn, self._discard)
+        self._watch(conn, self._discard_received)
 
-    def _discard(self, conn: _Connection) -> None:
+    def _discard_received(self, conn: _Connection) -> None:
+        """Throw away what still arrives on a connection that is being closed, until its peer closes it."""
         try:
             ended = not conn.sock.recv(_READ_AT_ONCE)
         except BlockingIOError:

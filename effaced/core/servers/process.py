@@ -72,7 +72,7 @@ class Child:
                 stderr=output,
                 **process_options(log.parent, user),
             )
-        self._tell(f"{self.pid}\n")
+        self._write_to_watcher(f"{self.pid}\n")
 
     def await_ready(self, ready: Callable[[], bool], *, name: str, log: Path) -> None:
         """Wait until `ready()`. Unavailable, with the end of the log, if the server ends or hangs instead."""
@@ -91,11 +91,11 @@ class Child:
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(_STOP_SECONDS)
                     break
-        self._tell("bye\n" if self._process else "\nbye\n")
+        self._write_to_watcher("bye\n" if self._process else "\nbye\n")
         with suppress(BrokenPipeError):
             self._watcher.communicate()
 
-    def _tell(self, words: str) -> None:
+    def _write_to_watcher(self, words: str) -> None:
         assert self._watcher.stdin is not None
         with suppress(BrokenPipeError):
             self._watcher.stdin.write(words.encode())
