@@ -38,8 +38,10 @@ def create_app(runtime: Runtime) -> Flask:
     app = Flask(
         "effaced", template_folder=str(TEMPLATES), static_folder=str(STATIC), static_url_path="/static"
     )
-    app.extensions["effaced"] = runtime
-    _configure(app, runtime)
+    configure(app, runtime)
+    app.jinja_env.undefined = StrictUndefined
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.jinja_env.globals["asset"] = asset
     app.before_request(_start_http_request)
     app.before_request(_require_schema)
     app.after_request(_set_response_headers)
@@ -50,8 +52,10 @@ def create_app(runtime: Runtime) -> Flask:
     return app
 
 
-def _configure(app: Flask, runtime: Runtime) -> None:
+def configure(app: Flask, runtime: Runtime) -> None:
+    """Set all that depends on the runtime."""
     settings = runtime.settings
+    app.extensions["effaced"] = runtime
     app.config.update(
         SECRET_KEY=runtime.keyring.secret("session"),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
@@ -64,9 +68,6 @@ def _configure(app: Flask, runtime: Runtime) -> None:
         # A page that polls must not keep a session alive for ever.
         SESSION_REFRESH_EACH_REQUEST=False,
     )
-    app.jinja_env.undefined = StrictUndefined
-    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    app.jinja_env.globals["asset"] = asset
 
 
 def asset(path: str) -> str:

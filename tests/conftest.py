@@ -25,6 +25,7 @@ import psycopg
 import pytest
 import redis
 from argon2 import PasswordHasher
+from quick_database import open_quickly
 from sqlalchemy import make_url
 from waiting import PATIENCE
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+WAITS_FOR_OTHERS = {"story", "faults"}
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 NO_CHROMIUM = "chromium is not installed (apt-get install chromium, or EFFACED_CHROMIUM=/path/to/it)"
 CHROMIUM_FLAGS = [
@@ -246,7 +248,7 @@ def migrated_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def db(migrated_url: str) -> Iterator[Database]:
     """A Database with effaced's tables; the test runs once per engine."""
-    database = Database(migrated_url)
+    database = open_quickly(migrated_url)
     yield database
     database.dispose()
 
@@ -328,6 +330,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Drills run only when asked for: `make drill`, or any -m that names them."""
+    # Those that wait for other processes come first: at the end of a run they would wait alone.
+    items.sort(key=lambda item: not WAITS_FOR_OTHERS.intersection(item.path.parts))
     if "drill" in config.option.markexpr:
         return
     drills = [item for item in items if item.get_closest_marker("drill")]

@@ -16,6 +16,7 @@ from uuid import UUID
 from officers import new_officer
 from planned import planned
 from pydantic import SecretStr
+from quick_database import open_quickly
 from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, insert
 
 from effaced.accounts.api_keys import create_api_key
@@ -242,7 +243,7 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
         secure_cookies=False,
         time_zone=zone,
     )
-    runtime, script = Runtime(settings), Script()
+    runtime, script = Runtime(settings, database=open_quickly(url)), Script()
     runtime.__dict__["registry"] = _registry(script)
     _move_in(runtime.db, people)
     with runtime.db.begin() as session:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import httpx
+import loopback
 import pytest
 from company_house import addresses_in
 from waiting import PATIENCE, eventually
@@ -126,7 +126,7 @@ def test_the_wheels_migrations_bring_up_a_database(
 
 
 def test_the_wheel_serves_the_sign_in_page_and_its_stylesheets(served: str) -> None:
-    with httpx.Client(base_url=served, trust_env=False, timeout=PATIENCE) as client:
+    with loopback.client(base_url=served, trust_env=False) as client:
         page = client.get("/console/sign-in")
         sheets = re.findall(r'<link\s[^>]*rel="stylesheet"[^>]*href="([^"]+)"', page.text)
         answers = [client.get(sheet) for sheet in sheets]

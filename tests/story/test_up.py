@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import loopback
 from company_house import addresses_in, descendants
 from sqlalchemy import select
 from waiting import PATIENCE, eventually
@@ -35,7 +35,7 @@ def test_starts_the_demo_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         assert up.poll() is None, text
         assert re.search(r"Sign in\s+officer@demo\.example\s+/\s+\S+", text)
         console = addresses_in(text)[0]
-        assert httpx.get(f"{console}/readyz", timeout=PATIENCE).status_code == 200
+        assert loopback.get(f"{console}/readyz").status_code == 200
         assert states(f"sqlite:///{tmp_path / 'demo' / 'effaced.db'}") == {
             *{RequestStatus.REVIEW, RequestStatus.APPROVED, RequestStatus.RUNNING, RequestStatus.COMPLETED},
             *{OutboxStatus.SUCCEEDED, OutboxStatus.SCHEDULED, OutboxStatus.ABANDONED, OutboxStatus.FAILED},

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import loopback
 from forked import Forked
 from redis import Redis
 from sqlalchemy import func, select
@@ -99,34 +100,34 @@ class Company:
     # --- asking for things ---
 
     def post(self, person: int, **headers: str) -> httpx.Response:
-        return httpx.post(
+        return loopback.post(
             f"{self.address}/api/v1/requests",
             json={"kind": "erasure", "subject": {"id": str(person)}},
             headers={"Authorization": f"Bearer {self.token}", **headers},
-            timeout=PATIENCE,
         )
 
     def correct(self, person: int, **corrections: object) -> httpx.Response:
-        return httpx.post(
+        return loopback.post(
             f"{self.address}/api/v1/requests",
             json={"kind": "rectification", "subject": {"id": str(person)}, "corrections": corrections},
             headers={"Authorization": f"Bearer {self.token}"},
-            timeout=PATIENCE,
+        )
+
+    def ask(self, request_id: str) -> httpx.Response:
+        return loopback.get(
+            f"{self.address}/api/v1/requests/{request_id}",
+            headers={"Authorization": f"Bearer {self.token}"},
         )
 
     def get(self, request_id: str) -> dict[str, Any]:
-        answer = httpx.get(
-            f"{self.address}/api/v1/requests/{request_id}",
-            headers={"Authorization": f"Bearer {self.token}"},
-            timeout=PATIENCE,
-        )
+        answer = self.ask(request_id)
         assert answer.status_code == 200
         body: dict[str, Any] = answer.json()
         return body
 
     def approve(self, ref: str) -> None:
         """As an officer does: sign in to the console, open the request, give a reason."""
-        with httpx.Client(base_url=self.address, follow_redirects=True, timeout=PATIENCE) as officer:
+        with loopback.client(base_url=self.address, follow_redirects=True) as officer:
             page = officer.get("/console/sign-in")
             signing_in = {"email": OFFICER, "password": PASSWORD, "csrf_token": _csrf_token(page.text)}
             officer.post("/console/sign-in", data=signing_in)
@@ -294,7 +295,7 @@ def _csrf_token(page: str) -> str:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=2).status_code == 200
+        return loopback.get(url, timeout=2).status_code == 200
     except httpx.HTTPError:
         return False
 

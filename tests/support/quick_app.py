@@ -1,7 +1,8 @@
-"""The application as it is, but for its templates: every test has an app, and they would all compile them."""
+"""The application, built once: compiling its routes and templates takes longer than most tests."""
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 from functools import cache
@@ -10,8 +11,30 @@ from pathlib import Path
 from flask import Flask
 from jinja2 import FileSystemBytecodeCache
 
-from effaced.app import create_app
+from effaced.app import configure, create_app
 from effaced.runtime import Runtime
+
+
+def make_app(runtime: Runtime) -> Flask:
+    """The application on this runtime. Routes and templates are shared with all others of this process."""
+    pattern = _build(runtime)
+    app = copy.copy(pattern)
+    app.config = copy.copy(pattern.config)
+    app.extensions = dict(pattern.extensions)
+    app.view_functions = dict(pattern.view_functions)
+    configure(app, runtime)
+    return app
+
+
+_built: list[Flask] = []
+
+
+def _build(runtime: Runtime) -> Flask:
+    if not _built:
+        app = create_app(runtime)
+        app.jinja_env.bytecode_cache = _compiled()
+        _built.append(app)
+    return _built[0]
 
 
 @cache
@@ -20,9 +43,3 @@ def _compiled() -> FileSystemBytecodeCache:
     folder.mkdir(mode=0o700, exist_ok=True)
     # Its keys hold the templates' source, so a changed one is compiled anew.
     return FileSystemBytecodeCache(str(folder))
-
-
-def make_app(runtime: Runtime) -> Flask:
-    app = create_app(runtime)
-    app.jinja_env.bytecode_cache = _compiled()
-    return app

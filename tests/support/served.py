@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
+import loopback
 from forked import Forked
 
 from effaced.core.config import Settings
@@ -47,7 +48,7 @@ def _address_once_it_answers(process: Forked, log: Path) -> str:
     while process.poll() is None and time.monotonic() < deadline:
         if log.exists() and (started := _ADDRESS.search(log.read_text())):
             with suppress(httpx.TransportError):
-                httpx.get(f"{started[0]}/healthz", timeout=PATIENCE)
+                loopback.get(f"{started[0]}/healthz")
                 return started[0]
         time.sleep(0.05)
     raise AssertionError(f"`effaced web` did not come up:\n{log.read_text()}")
@@ -80,7 +81,7 @@ def is_open(connection: socket.socket) -> bool:
 
 def sign_in(address: str, email: str, password: str, **options: object) -> httpx.Response:
     """Sign in as a browser does: fetch the form, send it with its token."""
-    with httpx.Client(base_url=address, timeout=PATIENCE, **options) as client:  # type: ignore[arg-type]
+    with loopback.client(base_url=address, **options) as client:  # type: ignore[arg-type]
         token = _TOKEN.search(client.get("/console/sign-in").text)
         assert token is not None
         form = {"csrf_token": token[1], "email": email, "password": password}

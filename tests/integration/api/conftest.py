@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from quick_app import make_app
+from quick_database import open_quickly
 from sqlalchemy import (
     Boolean,
     Column,
@@ -32,7 +33,7 @@ from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.tables import ApiKey
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
-from effaced.core.db import Base, Database
+from effaced.core.db import Base
 from effaced.runtime import Runtime
 
 DATAMAP = """
@@ -178,7 +179,8 @@ def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
         (tmp_path / "datamap.yaml").write_text(DATAMAP)
         (tmp_path / "resolvers.yaml").write_text(resolvers)
         files = {"datamap": tmp_path / "datamap.yaml", "resolvers": tmp_path / "resolvers.yaml"}
-        made.append(Runtime(Settings(**{"database_url": url, "keys": new_key(), **files, **settings})))
+        chosen = Settings(**{"database_url": url, "keys": new_key(), **files, **settings})
+        made.append(Runtime(chosen, database=open_quickly(url)))
         return made[-1]
 
     yield make
@@ -191,7 +193,7 @@ def make_api(make_runtime: Callable[..., Runtime]) -> Callable[..., Api]:
     """An API on a database with six customers, 1 to 6."""
 
     def make(url: str, *, approvals_needed: int = 1, **settings: Any) -> Api:
-        database = Database(url)
+        database = open_quickly(url)
         company.create_all(database.engine)
         with database.begin() as session:
             people = [{"id": n, "email": f"p{n}@example.org", "crm_ref": f"c-{n}"} for n in range(1, 7)]

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import loopback
 import pytest
 from company_house import addresses_in
-from waiting import PATIENCE, eventually
+from waiting import eventually
 
 Api = Any
 TWO_MEGABYTES = b" " * 2_000_000
@@ -44,9 +45,7 @@ def served(make_api: Callable[..., Api], migrated_sqlite_url: str, tmp_path: Pat
         subprocess.Popen(command, env=environment, stdout=output, stderr=output) as process,
     ):
         try:
-            with httpx.Client(
-                base_url=up(log, process), headers=api.headers(), limits=one, timeout=PATIENCE
-            ) as client:
+            with loopback.client(base_url=up(log, process), headers=api.headers(), limits=one) as client:
                 yield client
         finally:
             process.terminate()

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import loopback
 import pytest
 from served import PATIENCE, connections, is_open, served, sign_in
 from sqlalchemy import func, insert, select
@@ -35,7 +36,7 @@ def address(make_api: Callable[..., Api], migrated_sqlite_url: str, tmp_path: Pa
 
 
 def healthz(address: str) -> int:
-    return httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code
+    return loopback.get(f"{address}/healthz").status_code
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import httpx
+import loopback
 import pytest
 from waiting import PATIENCE, eventually
 
@@ -34,9 +35,7 @@ def vendors():
 @pytest.fixture
 def web(vendors):
     headers = {"Authorization": f"Bearer {vendors.token}"}
-    with httpx.Client(
-        base_url=vendors.base_url, headers=headers, trust_env=False, timeout=PATIENCE
-    ) as client:
+    with loopback.client(base_url=vendors.base_url, headers=headers, trust_env=False) as client:
         yield client
 
 
@@ -308,10 +307,10 @@ def test_each_vendor_answers_on_a_port_of_its_own_and_for_itself_alone(vendors):
     headers = {"Authorization": f"Bearer {vendors.token}"}
     own = vendors.url("crm")
     assert len({vendors.port, *vendors.own_ports.values()}) == len(VENDORS) + 1
-    assert httpx.get(f"{own}/contacts/con_1", headers=headers).status_code == 200
+    assert loopback.get(f"{own}/contacts/con_1", headers=headers).status_code == 200
     elsewhere = own.removesuffix("/crm")
-    assert httpx.get(f"{elsewhere}/payment/v1/customers/cus_1", headers=headers).status_code == 404
-    assert httpx.get(f"{elsewhere}/", headers=headers).status_code == 404
+    assert loopback.get(f"{elsewhere}/payment/v1/customers/cus_1", headers=headers).status_code == 404
+    assert loopback.get(f"{elsewhere}/", headers=headers).status_code == 404
 
 
 # --- the page ----------------------------------------------------------------------------------------
@@ -363,7 +362,7 @@ def test_the_process_serves_the_company_and_ends_cleanly_on_sigterm(tmp_path):
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
             known = next(iter(vendor_records(demo_people(5))["payment"]))
-            answer = httpx.get(
+            answer = loopback.get(
                 f"{url}/payment/v1/customers/{known}",
                 headers={"Authorization": f"Bearer {DEMO_TOKEN}"},
                 trust_env=False,
