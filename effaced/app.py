@@ -25,7 +25,7 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-REQUEST_ID = "X-Request-Id"
+TRACE_ID = "X-Trace-Id"
 _USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _FOREVER = "public, max-age=31536000, immutable"
 # How the process is has to be told also when it does not work.
@@ -85,12 +85,12 @@ def _root() -> BaseResponse:
 
 
 def _start_http_request() -> None:
-    """Assign the HTTP request its id, start its timer, and bind the id to the log context."""
-    given = request.headers.get(REQUEST_ID, "")
-    g.request_id = given if _USABLE_ID.fullmatch(given) else uuid4().hex
+    """Assign the HTTP call its trace id, start its timer, and bind the id to the log context."""
+    given = request.headers.get(TRACE_ID, "")
+    g.trace_id = given if _USABLE_ID.fullmatch(given) else uuid4().hex
     g.started = clock.monotonic()
     structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(request_id=g.request_id)
+    structlog.contextvars.bind_contextvars(trace_id=g.trace_id)
 
 
 def _require_schema() -> None:
@@ -121,7 +121,8 @@ def _set_response_headers(response: Response) -> Response:
 
 
 def _report(response: Response) -> Response:
-    response.headers[REQUEST_ID] = g.request_id
+    response.headers[TRACE_ID] = g.trace_id
+    response.headers.update(g.get("api_headers", {}))
     if request.endpoint != "static":
         # The rule, not the path: a path may hold what somebody typed.
         _log.info(

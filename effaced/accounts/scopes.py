@@ -9,17 +9,38 @@ from effaced.core.errors import Problem, Refused
 
 
 class Scope(StrEnum):
-    """One kind of call. Keys that were made before there were scopes have those of requests."""
+    """One kind of call. Keys that were made before there were scopes have those of requests.
+
+    `requests:*` reach only what the same key has sent. `decide:*` are for keys that act in an officer's name.
+    """
 
     REQUESTS_READ = "requests:read"
     REQUESTS_WRITE = "requests:write"
     OPERATE_READ = "operate:read"
     OPERATE_WRITE = "operate:write"
+    DECIDE_READ = "decide:read"
+    DECIDE_APPROVE = "decide:approve"
+    DECIDE_ATTEST = "decide:attest"
+    AUDIT_READ = "audit:read"
+    MESSAGES_READ = "messages:read"
+    MESSAGES_WRITE = "messages:write"
+    KEYS_READ = "keys:read"
+    KEYS_WRITE = "keys:write"
 
 
 DEFAULT = (Scope.REQUESTS_READ, Scope.REQUESTS_WRITE)
+SANDBOX = frozenset(DEFAULT)
+"""What a sandbox key can have: it plans, and there is nothing else of which it would see the effect."""
+NEED_AN_OFFICER = frozenset((Scope.DECIDE_READ, Scope.DECIDE_APPROVE, Scope.DECIDE_ATTEST))
 # Who may change something may look at it.
-_INCLUDED = {Scope.REQUESTS_WRITE: Scope.REQUESTS_READ, Scope.OPERATE_WRITE: Scope.OPERATE_READ}
+_INCLUDED = {
+    Scope.REQUESTS_WRITE: Scope.REQUESTS_READ,
+    Scope.OPERATE_WRITE: Scope.OPERATE_READ,
+    Scope.DECIDE_APPROVE: Scope.DECIDE_READ,
+    Scope.DECIDE_ATTEST: Scope.DECIDE_READ,
+    Scope.MESSAGES_WRITE: Scope.MESSAGES_READ,
+    Scope.KEYS_WRITE: Scope.KEYS_READ,
+}
 
 
 def parse_scopes(words: Iterable[str]) -> tuple[Scope, ...]:

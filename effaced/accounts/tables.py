@@ -59,7 +59,9 @@ class SignInRefusals(Base):
 class ApiKey(Base):
     """A system that may call. The key itself is shown once and kept only as a hash.
 
-    `scopes` says what for; without any it is as keys were before there were scopes: for requests.
+    `scopes` says what for; without any it is as keys were before there were scopes: for requests. With
+    `officer_id` it may decide in that officer's name. A `sandbox` key plans and never executes.
+    `metadata_keys` are the names of what it may attach to its requests.
     """
 
     __tablename__ = "effaced_api_keys"
@@ -70,6 +72,9 @@ class ApiKey(Base):
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     approvals_needed: Mapped[int] = mapped_column(default=1)
     scopes: Mapped[list[str] | None] = mapped_column(Json)
+    officer_id: Mapped[UUID | None]
+    sandbox: Mapped[bool] = mapped_column(default=False)
+    metadata_keys: Mapped[list[str] | None] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from flask import Blueprint, Flask
 
-from effaced.api import breakers, dead_letters, health, metrics, problems, redrives, requests, retries
+from effaced.api import health, metrics
+from effaced.api.catalogue import OPERATIONS
+from effaced.api.openapi import routes as openapi
+from effaced.api.operations import problems
+from effaced.api.operations.run import view_of
 
 
 def register(app: Flask) -> None:
@@ -13,10 +17,7 @@ def register(app: Flask) -> None:
     problems.register(app, api)
     api.register_blueprint(health.blueprint)
     api.register_blueprint(metrics.blueprint)
-    api.register_blueprint(requests.blueprint, url_prefix="/api/v1/requests")
-    api.register_blueprint(retries.of_requests, url_prefix="/api/v1/requests")
-    api.register_blueprint(retries.blueprint, url_prefix="/api/v1/retries")
-    api.register_blueprint(dead_letters.blueprint, url_prefix="/api/v1/dead-letters")
-    api.register_blueprint(redrives.blueprint, url_prefix="/api/v1/redrives")
-    api.register_blueprint(breakers.blueprint, url_prefix="/api/v1/breakers")
+    api.register_blueprint(openapi.blueprint)
+    for each in OPERATIONS:
+        api.add_url_rule(each.rule, each.id, view_of(each), methods=[each.method])
     app.register_blueprint(api)

@@ -98,7 +98,7 @@ def error_page(status: int, *, sentence: str | None = None, details: list[str] |
         title=title,
         sentence=sentence or usual,
         details=details or [],
-        request_id=g.get("request_id", ""),
+        trace_id=g.get("trace_id", ""),
     )
     response = make_response(page, status)
     if status == 503:

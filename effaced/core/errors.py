@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and where: a field, a file and line, a table and column."""
+    """One thing that is wrong, and where: a field, a file and line, a table and column.
+
+    `code` is for programs and never changes its meaning; most problems are read by people only.
+    """
 
     where: str
     message: str
+    code: str = "invalid"
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message

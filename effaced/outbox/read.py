@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -86,6 +87,15 @@ def entries_of(session: Session, request_id: UUID) -> list[EntryLine]:
     """All calls of one request, by resolver."""
     query = select(*_COLUMNS).where(OutboxRow.request_id == request_id)
     return _lines(session, query.order_by(OutboxRow.resolver, OutboxRow.entry_id))
+
+
+def entries_of_all(session: Session, request_ids: Sequence[UUID]) -> dict[UUID, list[EntryLine]]:
+    """All calls of these requests, by request, and of each by resolver."""
+    query = select(*_COLUMNS).where(OutboxRow.request_id.in_(request_ids))
+    found: dict[UUID, list[EntryLine]] = {}
+    for line in _lines(session, query.order_by(OutboxRow.resolver, OutboxRow.entry_id)):
+        found.setdefault(line.request_id, []).append(line)
+    return found
 
 
 def find_entry(session: Session, entry_id: UUID) -> EntryLine | None:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
+from uuid import UUID
 
-from sqlalchemy import Select, Table, bindparam, null, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, case, literal, null, or_, select
+from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.audit.append import SYSTEM, Record, append, append_one
@@ -77,6 +78,38 @@ def visible_status(request: Request, original: Request | None) -> RequestStatus:
     if original.executed_at is not None and original.executed_at >= request.received_at:
         return RequestStatus.RUNNING
     return RequestStatus.REVIEW if request.approvals_needed else RequestStatus.APPROVED
+
+
+def visible_status_sql() -> ColumnElement[RequestStatus]:
+    """`visible_status` as SQL, of `Request` in a query of requests that one API key has sent."""
+    original = aliased(Request)
+    hidden = and_(
+        original.id == Request.duplicate_of,
+        Request.status == RequestStatus.RECEIVED,
+        or_(original.api_key_id.is_(None), original.api_key_id != Request.api_key_id),
+    )
+    executed = select(original.id).where(hidden, original.executed_at >= Request.received_at)
+    return case(
+        (executed.exists(), literal(RequestStatus.RUNNING, Request.status.type)),
+        (
+            select(original.id).where(hidden).exists(),
+            case(
+                (Request.approvals_needed > 0, literal(RequestStatus.REVIEW, Request.status.type)),
+                else_=literal(RequestStatus.APPROVED, Request.status.type),
+            ),
+        ),
+        else_=Request.status,
+    )
+
+
+def originals_of(session: Session, requests: Iterable[Request]) -> dict[UUID, Request]:
+    """By the ids of these requests, the ones that they are duplicates of."""
+    wanted = {each.id: each.duplicate_of for each in requests if each.duplicate_of is not None}
+    if not wanted:
+        return {}
+    found = session.scalars(select(Request).where(Request.id.in_(set(wanted.values()))))
+    by_id = {each.id: each for each in found}
+    return {each: by_id[original] for each, original in wanted.items() if original in by_id}
 
 
 @dataclass(frozen=True, slots=True)

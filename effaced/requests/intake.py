@@ -44,6 +44,7 @@ from effaced.retries.policy import check_changes
 
 _ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # nothing that is misread over the telephone
 _UTC = ZoneInfo("UTC")
+_check_retry = partial(check_changes, under="retry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class IntakeRequest:
     approvals: int | None = None
     reason: str | None = field(default=None, repr=False)
     retry: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def actor(self) -> str:
@@ -95,6 +97,16 @@ class IntakeRequest:
         return self.api_key.approvals_needed if self.api_key is not None else 1
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedRequest:
+    """A request that can be taken in: its corrections, the person, their keys, and what it is a duplicate of."""
+
+    corrections: tuple[Correction, ...]
+    subject: Subject
+    keys: list[SubjectKey]
+    original: Request | None
+
+
 def receive(
     session: Session, keyring: Keyring, plan: ErasurePlan, asked: IntakeRequest, *, zone: ZoneInfo = _UTC
 ) -> Intake:
@@ -102,18 +114,13 @@ def receive(
 
     An erasure that an open one of the same person answers already is taken in as its duplicate.
     """
-    check_retry = partial(check_changes, under="retry")
-    check_retry(asked.retry)
     plan = plan.for_people(asked.subject_type)
-    corrections = validate_corrections(plan, asked.kind, asked.corrections)
-    subject, keys, original = _find_person(session, keyring, plan, asked)
+    checked = check_request(session, keyring, plan, asked)
+    corrections, subject, keys, original = checked.corrections, checked.subject, checked.keys, checked.original
     request_id, now, actor, approvals = new_id(), clock.now(), asked.actor, asked.approvals_needed
-    if asked.kind is RequestKind.RECTIFICATION and erased_since(session, plan, keys, now):
-        problem = Problem("subject.id", "this person was erased; there is nothing left to correct")
-        raise Refused("The subject was erased.", problems=[problem])
     request = Request(
         id=request_id,
-        ref=_new_ref(),
+        ref=new_ref(),
         kind=asked.kind,
         api_key_id=asked.api_key.id if asked.api_key else None,
         entered_by=asked.entered_by,
@@ -128,6 +135,7 @@ def receive(
         correction_fields=sorted(each.column for each in corrections) or None,
         datamap_hash=plan.data_map.hash,
         approvals_needed=approvals,
+        metadata_values=dict(asked.metadata) or None,
         received_at=now,
         due_at=due_date(now, zone),
         execute_at=None if approvals or original else dbtime.now(session),
@@ -148,8 +156,21 @@ def receive(
         append_one(session, RequestDuplicate(), request_id=request_id, subject=request.subject)
     if asked.retry:
         target = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(request_id), subject=request.subject)
-        set_override(session, target, asked.retry, check=check_retry, actor=actor)
+        set_override(session, target, asked.retry, check=_check_retry, actor=actor)
     return Intake(request, original)
+
+
+def check_request(
+    session: Session, keyring: Keyring, plan: ErasurePlan, asked: IntakeRequest
+) -> CheckedRequest:
+    """Whether the request could be taken in, and what it is about. `plan` is that of the person's kind."""
+    _check_retry(asked.retry)
+    corrections = validate_corrections(plan, asked.kind, asked.corrections)
+    subject, keys, original = _find_person(session, keyring, plan, asked)
+    if asked.kind is RequestKind.RECTIFICATION and erased_since(session, plan, keys, clock.now()):
+        said = "this person was erased; there is nothing left to correct"
+        raise Refused("The subject was erased.", problems=[Problem("subject.id", said, code="erased")])
+    return CheckedRequest(tuple(corrections), subject, keys, original)
 
 
 def _find_person(
@@ -166,7 +187,8 @@ def _find_person(
         # Somebody whose own row is gone may have an open erasure, and other rows left.
         subject = subject or (gone if has_open_erasure(session, keys) else None)
     if subject is None:
-        problem = Problem("subject.id", f"no such person in table {plan.data_map.subject}")
+        said = f"no such person in table {plan.data_map.subject}"
+        problem = Problem("subject.id", said, code="unknown_person")
         raise Refused("The subject is not known.", problems=[problem])
     return subject, keys, original
 
@@ -177,6 +199,6 @@ def _how_received(original: Request | None, approvals: int) -> RequestEvent:
     return RequestEvent.RECEIVED_FOR_REVIEW if approvals else RequestEvent.RECEIVED_AS_APPROVED
 
 
-def _new_ref() -> str:
+def new_ref() -> str:
     letters = "".join(secrets.choice(_ALPHABET) for _ in range(8))
     return f"ER-{letters[:4]}-{letters[4:]}"

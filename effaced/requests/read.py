@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
@@ -16,11 +16,12 @@ from sqlalchemy.orm import Session
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.core.db.days import Day, count_by_day
 from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, page_of
-from effaced.model import AttemptOutcome, CallRole, RequestKind, RequestStatus
+from effaced.model import AttemptOutcome, CallRole, RequestKind, RequestStatus, SubjectKey
 from effaced.outbox.tables import Operation
 from effaced.requests.blocks import Block as Block
 from effaced.requests.blocks import Blocker as Blocker
 from effaced.requests.blocks import blocked_by, blocks_of, has_unverified
+from effaced.requests.duplicates import visible_status_sql
 from effaced.requests.tables import Approval, Request
 from effaced.retries.tables import Attempt
 
@@ -44,6 +45,22 @@ class OpenState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """A request's external calls: all, those that have succeeded, and those of them that are not verified."""
+
+    total: int = 0
+    done: int = 0
+    unverified: int = 0
+
+
+def state_of(status: RequestStatus, steps: Steps) -> RequestStatus | OpenState:
+    """What a request is shown as; the filter for a state finds exactly the requests that show it."""
+    if status is RequestStatus.RUNNING and steps.unverified and steps.done == steps.total:
+        return OpenState.NOT_VERIFIED
+    return status
+
+
+@dataclass(frozen=True, slots=True)
 class RequestFilter:
     """Which requests. `open` true or false chooses by whether they are closed; None takes both.
 
@@ -56,6 +73,11 @@ class RequestFilter:
     kind: RequestKind | None = None
     blocked: Blocker | None = None
     ids: tuple[UUID, ...] | None = None
+    subject: SubjectKey | None = None
+    received_from: datetime | None = None
+    received_before: datetime | None = None
+    api_key_id: UUID | None = None
+    """Only what this API key has sent, with the status that it may see."""
     by_hand: frozenset[str] = frozenset()
 
 
@@ -83,10 +105,7 @@ class RequestLine:
 
     @property
     def state(self) -> RequestStatus | OpenState:
-        """What it is shown as; the filter for a state finds exactly the requests that show it."""
-        if self.status is RequestStatus.RUNNING and self.unverified and self.steps_done == self.steps:
-            return OpenState.NOT_VERIFIED
-        return self.status
+        return state_of(self.status, Steps(self.steps, self.steps_done, self.unverified))
 
     def overdue(self, now: datetime) -> bool:
         return self.closed_at is None and self.due_at < now
@@ -101,6 +120,20 @@ def list_requests(
     after: str | None = None,
     limit: int = PAGE,
 ) -> Page[RequestLine]:
+    """A page of requests by due date, with what is derived of each."""
+    page = find_page(session, which, now, latest_first=latest_first, after=after, limit=limit)
+    return Page(tuple(_lines(session, page.items, which.by_hand)), page.next)
+
+
+def find_page(
+    session: Session,
+    which: RequestFilter,
+    now: datetime,
+    *,
+    latest_first: bool = False,
+    after: str | None = None,
+    limit: int = PAGE,
+) -> Page[Request]:
     """A page of requests by due date. `now` is in the time zone whose days count."""
     key = (Request.due_at, Request.id)
     order = [column.desc() if latest_first else column.asc() for column in key]
@@ -108,7 +141,7 @@ def list_requests(
     if after:
         query = query.where(after_key(key, decode(after, datetime, UUID), descending=latest_first))
     found = list(session.scalars(query))
-    return page_of(_lines(session, found, which.by_hand), limit, [(each.due_at, each.id) for each in found])
+    return page_of(found, limit, [(each.due_at, each.id) for each in found])
 
 
 def count_requests(session: Session, which: RequestFilter, now: datetime) -> int:
@@ -201,7 +234,15 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     if which.open is False:
         query = query.where(Request.closed_at.is_not(None))
     if which.status:
-        query = query.where(_in_state(which.status))
+        query = query.where(_in_state(which.status, which.api_key_id))
+    if which.api_key_id:
+        query = query.where(Request.api_key_id == which.api_key_id)
+    if which.subject:
+        query = query.where(Request.subject_hmac == which.subject.hmac)
+    if which.received_from:
+        query = query.where(Request.received_at >= which.received_from)
+    if which.received_before:
+        query = query.where(Request.received_at < which.received_before)
     if which.kind:
         query = query.where(Request.kind == which.kind)
     if which.due is Due.OVERDUE:
@@ -213,15 +254,16 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     return query if which.ids is None else query.where(Request.id.in_(which.ids))
 
 
-def _in_state(state: RequestStatus | OpenState) -> ColumnElement[bool]:
-    """The condition for requests that show this state; see `RequestLine.state`."""
+def _in_state(state: RequestStatus | OpenState, api_key_id: UUID | None) -> ColumnElement[bool]:
+    """The condition for requests that show this state; see `state_of`."""
     left = select(Operation.request_id).where(Operation.request_id == Request.id, Operation.remaining > 0)
     not_verified = and_(Request.status == RequestStatus.RUNNING, has_unverified(), ~left.exists())
     if isinstance(state, OpenState):
         return not_verified
+    shown = Request.status if api_key_id is None else visible_status_sql()
     if state is RequestStatus.RUNNING:
-        return and_(Request.status == RequestStatus.RUNNING, not_(not_verified))
-    return Request.status == state
+        return and_(shown == RequestStatus.RUNNING, not_(not_verified))
+    return shown == state
 
 
 def _due_soon_before(now: datetime) -> datetime:
@@ -229,10 +271,10 @@ def _due_soon_before(now: datetime) -> datetime:
     return datetime.combine(now.date() + timedelta(days=SOON_DAYS + 1), time(), now.tzinfo)
 
 
-def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -> list[RequestLine]:
+def _lines(session: Session, requests: Sequence[Request], by_hand: frozenset[str]) -> list[RequestLine]:
     """Requests with what has to be looked up elsewhere: one query per kind of fact, not per request."""
     ids = [request.id for request in requests]
-    steps = _steps(session, ids)
+    steps = steps_of(session, ids)
     sources = _sources(session, requests)
     blocks = blocks_of(session, requests, by_hand)
     originals = refs_of(session, [request.duplicate_of for request in requests])
@@ -246,9 +288,9 @@ def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -
             due_at=request.due_at,
             closed_at=request.closed_at,
             source=sources.get(request.api_key_id or request.entered_by, "unknown"),
-            steps=steps.get(request.id, (0, 0, 0))[0],
-            steps_done=steps.get(request.id, (0, 0, 0))[1],
-            unverified=steps.get(request.id, (0, 0, 0))[2],
+            steps=steps.get(request.id, Steps()).total,
+            steps_done=steps.get(request.id, Steps()).done,
+            unverified=steps.get(request.id, Steps()).unverified,
             blocks=tuple(blocks.get(request.id, ())),
             duplicate_of=originals.get(request.duplicate_of) if request.duplicate_of else None,
         )
@@ -256,19 +298,19 @@ def _lines(session: Session, requests: list[Request], by_hand: frozenset[str]) -
     ]
 
 
-def _steps(session: Session, ids: list[UUID]) -> dict[UUID, tuple[int, int, int]]:
-    """Per request: all calls, those that have succeeded, and those of them that are not verified."""
+def steps_of(session: Session, ids: Sequence[UUID]) -> dict[UUID, Steps]:
+    """The external calls of these requests, counted; those that have none are missing."""
     total, remaining = func.sum(Operation.total), func.sum(Operation.remaining)
     counts = select(Operation.request_id, total, remaining, func.sum(Operation.unverified))
     query = counts.where(Operation.request_id.in_(ids))
     counted = session.execute(query.group_by(Operation.request_id))
     return {
-        request_id: (int(all_), int(all_ - left), int(unverified))
+        request_id: Steps(int(all_), int(all_ - left), int(unverified))
         for request_id, all_, left, unverified in counted
     }
 
 
-def _sources(session: Session, requests: list[Request]) -> dict[UUID | None, str]:
+def _sources(session: Session, requests: Sequence[Request]) -> dict[UUID | None, str]:
     keys = {request.api_key_id for request in requests}
     people = {request.entered_by for request in requests}
     names = session.execute(select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys - {None})))

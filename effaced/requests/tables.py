@@ -45,6 +45,7 @@ class Request(Base):
         Index("ix_effaced_requests_subject", "subject_hmac"),
         Index("ix_effaced_requests_received", "received_at"),
         Index("ix_effaced_requests_completed", "completed_at"),
+        Index("ix_effaced_requests_sender", "api_key_id", "due_at", "id"),
     )  # fmt: skip
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -64,6 +65,8 @@ class Request(Base):
     correction_fields: Mapped[list[str] | None] = mapped_column(Json)
     datamap_hash: Mapped[str] = mapped_column(String(64))
     approvals_needed: Mapped[int]
+    metadata_values: Mapped[dict[str, str] | None] = mapped_column("metadata", Json)
+    """What its API key has attached, by the names that the key declares. Erased when the request is closed."""
     received_at: Mapped[datetime] = mapped_column(UtcDateTime)
     due_at: Mapped[datetime] = mapped_column(UtcDateTime)
     execute_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
@@ -111,6 +114,23 @@ class IdempotentAnswer(Base):
     key_hmac: Mapped[str] = mapped_column(String(64), primary_key=True)
     body_hmac: Mapped[str] = mapped_column(String(64))
     status_code: Mapped[int]
+    answer: Mapped[dict[str, Any]] = mapped_column(Json)
+    headers: Mapped[dict[str, str] | None] = mapped_column(Json)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class SandboxRequest(Base):
+    """What a sandbox key has tried out. It is in no list but its key's, and nothing ever executes it.
+
+    The person is not kept, in no form. `answer` is the request as its key sees it.
+    """
+
+    __tablename__ = "effaced_sandbox_requests"
+    __table_args__ = (Index("ix_effaced_sandbox_requests_key", "api_key_id", "id"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    ref: Mapped[str] = mapped_column(String(16), unique=True)
+    api_key_id: Mapped[UUID] = mapped_column(ForeignKey(ApiKey.__table__.c.id))
     answer: Mapped[dict[str, Any]] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 

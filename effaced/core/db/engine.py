@@ -37,6 +37,11 @@ class Database:
         self.readers = sessionmaker(
             self.engine.execution_options(**{_READ_ONLY: True}), expire_on_commit=False, autoflush=False
         )
+        # Of SQLite's transactions nothing travels anywhere, so there is nothing to save.
+        alone = {"isolation_level": "AUTOCOMMIT"} if is_postgres(self.engine) else {_READ_ONLY: True}
+        self.lookers = sessionmaker(
+            self.engine.execution_options(**alone), expire_on_commit=False, autoflush=False
+        )
 
     @contextmanager
     def begin(self) -> Iterator[Session]:
@@ -48,6 +53,12 @@ class Database:
     def read(self) -> Iterator[Session]:
         """A session that only looks."""
         with self.readers() as session:
+            yield session
+
+    @contextmanager
+    def look(self) -> Iterator[Session]:
+        """A session for one statement that only looks: it costs no round trips for a transaction."""
+        with self.lookers() as session:
             yield session
 
     @contextmanager

@@ -24,6 +24,7 @@ from effaced.core.errors import (
 from effaced.core.log import get_logger
 
 TYPE = "urn:effaced:problem:"
+DOCUMENTATION = "/api/v1/docs/errors"
 _RETRY_AFTER = {"Retry-After": "10"}
 _log = get_logger(__name__)
 
@@ -46,6 +47,8 @@ UNAUTHENTICATED = Kind("unauthenticated", 401, "A valid API key is needed")
 FORBIDDEN = Kind("forbidden", 403, "This API key may not do this")
 KEY_REUSED = Kind("idempotency-key-reused", 409, "The Idempotency-Key belongs to another request")
 TOO_LARGE = Kind("body-too-large", 413, "The body is too large")
+RATE_LIMITED = Kind("rate-limited", 429, "Too many calls")
+UNKNOWN_VERSION = Kind("unknown-version", 400, "This version of the API is not served")
 INTERNAL = Kind("internal", 500, "effaced failed")
 
 _FAMILIES: dict[type[EffacedError], Kind] = {
@@ -111,7 +114,7 @@ def answer(error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return _http(error)
     _log.error("unexpected", exc_info=error)
-    return respond(INTERNAL, "That was not expected. The log has more under this request_id.")
+    return respond(INTERNAL, "That was not expected. The log has more under this trace_id.")
 
 
 def respond(
@@ -122,8 +125,12 @@ def respond(
         "title": kind.title,
         "status": kind.status,
         "detail": detail,
-        "errors": [{"field": problem.where, "message": problem.message} for problem in problems],
-        "request_id": g.get("request_id"),
+        "documentation": f"{DOCUMENTATION}#{kind.slug}",
+        "errors": [
+            {"field": problem.where, "code": problem.code.replace("-", "_"), "message": problem.message}
+            for problem in problems
+        ],
+        "trace_id": g.get("trace_id"),
     }
     response = jsonify(body)
     response.status_code = kind.status

@@ -1,4 +1,4 @@
-"""What an API key is told of a request's trail: nothing of what other keys have asked."""
+"""What an API key sees of a request's trail: nothing of what other keys have asked."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def original_of(session: Session, request: Request) -> Request | None:
     return session.get(Request, request.duplicate_of) if request.duplicate_of else None
 
 
-def trail_told(session: Session, request: Request) -> AuditFilter:
-    """The events of a request that the key which sent it may see.
+def visible_trail(session: Session, request: Request) -> AuditFilter:
+    """The events of a request that the key which sent it may see. The ids `unnamed` are to be left out of them.
 
     A released duplicate no longer knows whose duplicate it was, so it does not say that it was one.
     """

@@ -1,0 +1,1 @@
+"""What all operations of the API have in common, from the caller's key to the stored answer."""

@@ -1,0 +1,126 @@
+"""Running an operation: who calls, may they, what do they want, one transaction, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from flask import Response, current_app, g, jsonify, request
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from effaced.api.current import current_runtime
+from effaced.api.models import Answer, NoQuery
+from effaced.api.operations.body import read_body
+from effaced.api.operations.call import Call, Reply
+from effaced.api.operations.caller import Caller, authenticate_caller, require_scope
+from effaced.api.operations.declare import Operation
+from effaced.api.operations.idempotency import RepeatableCall, StoredAnswer, repeatable_call
+from effaced.api.operations.problems import FORBIDDEN, ApiProblem
+from effaced.api.operations.query import read_query
+from effaced.api.operations.rate_limit import installed
+from effaced.api.operations.version import require_known_version
+from effaced.core.errors import Conflict
+from effaced.core.log import get_logger
+from effaced.runtime import Runtime
+
+_log = get_logger(__name__)
+
+
+def view_of(operation: Operation) -> Callable[..., Response]:
+    """The operation as a view of Flask."""
+
+    def view(**path: str) -> Response:
+        return _run(operation, path)
+
+    return view
+
+
+def _run(operation: Operation, path: dict[str, str]) -> Response:
+    runtime = current_runtime()
+    require_known_version()
+    caller = authenticate_caller(runtime.db)
+    allowance = installed(current_app).count(str(caller.key.id))
+    # Also where the call is refused further down: whoever sends nonsense has to know how much is left.
+    g.api_headers = allowance.headers() if allowance else {}
+    require_scope(caller, operation.scopes)
+    _require_live_key(caller, operation)
+    given: dict[str, Any] = dict(path)
+    query = read_query(operation.query or NoQuery, request.args)
+    if operation.query is not None:
+        given["query"] = query
+    if operation.body is not None:
+        given["body"] = read_body(request, operation.body)
+    repeatable = repeatable_call(caller.key.id, given.get("body")) if operation.method == "POST" else None
+    return _answer(operation, _in_a_transaction(operation, runtime, caller, repeatable, given))
+
+
+def _in_a_transaction(
+    operation: Operation,
+    runtime: Runtime,
+    caller: Caller,
+    repeatable: RepeatableCall | None,
+    given: dict[str, Any],
+) -> Reply[Answer | None] | StoredAnswer | Response:
+    """What the operation answers. What it changes, and the answer to the same call again, commit together.
+
+    When the same call, or the same person, comes in twice at once, the database lets one of them through; the
+    other one starts again and finds what the first has left.
+    """
+    begin: Callable[[], AbstractContextManager[Session]]
+    begin = runtime.db.begin if operation.writes else runtime.db.read
+    for _ in range(2):
+        try:
+            with begin() as session:
+                if repeatable and (earlier := repeatable.earlier_answer(session, runtime.keyring)):
+                    return earlier
+                call = Call(runtime, session, caller)
+                reply = operation.view(call, **given)
+                if isinstance(reply, Response):
+                    return reply
+                reply = reply if isinstance(reply, Reply) else Reply(reply)
+                if repeatable:
+                    stored = _stored(operation, reply)
+                    repeatable.remember(session, runtime.keyring, stored)
+        except IntegrityError:
+            if not operation.writes:
+                raise
+            _log.info("call_raced", operation=operation.id)
+        else:
+            call.committed()
+            return reply
+    raise Conflict("The same call is being made several times right now. Send it again.")
+
+
+def _require_live_key(caller: Caller, operation: Operation) -> None:
+    if caller.sandbox and not operation.sandbox:
+        raise ApiProblem(
+            FORBIDDEN,
+            "This is a sandbox key: it tries requests out and executes nothing. Use a live key for this.",
+        )
+
+
+def _answer(operation: Operation, reply: Reply[Answer | None] | StoredAnswer | Response) -> Response:
+    if isinstance(reply, Response):
+        return reply
+    if isinstance(reply, StoredAnswer):
+        response = jsonify(reply.body)
+        response.status_code = reply.status
+        response.headers.update(reply.headers)
+        response.headers["Idempotent-Replay"] = "true"
+        return response
+    if reply.answer is None:
+        response = Response(status=reply.status or 204)
+    else:
+        body = reply.answer.model_dump_json()
+        response = Response(body, reply.status or operation.status, content_type="application/json")
+    response.headers.update(reply.headers)
+    return response
+
+
+def _stored(operation: Operation, reply: Reply[Answer | None]) -> StoredAnswer:
+    body = {} if reply.answer is None else reply.answer.model_dump(mode="json")
+    withheld = dict.fromkeys(operation.secrets)
+    status = reply.status or (operation.status if reply.answer is not None else 204)
+    return StoredAnswer(status, {**body, **withheld}, dict(reply.headers))

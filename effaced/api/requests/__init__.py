@@ -1,0 +1,1 @@
+"""Subject requests over HTTP."""

@@ -1,0 +1,91 @@
+"""What a sandbox key sends: checked and planned as if it were real, and never executed.
+
+It is kept in a table of its own, which nothing that executes ever reads, and without the person.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import select
+
+from effaced.api.operations.call import Call, Reply
+from effaced.api.requests import models
+from effaced.api.requests.models import RequestQuery
+from effaced.api.requests.show import path_of
+from effaced.core import clock
+from effaced.core.errors import NotFound
+from effaced.core.paging import after_key, decode, page_of
+from effaced.datamap.plan.erasure import ErasurePlan
+from effaced.model import RequestStatus, new_id
+from effaced.requests.deadline import due_date
+from effaced.requests.intake import IntakeRequest, check_request, new_ref
+from effaced.requests.tables import SandboxRequest
+
+
+def try_out(call: Call, plan: ErasurePlan, asked: IntakeRequest) -> Reply[models.Request]:
+    """Check the request as intake does, and keep what would have been answered."""
+    checked = check_request(call.session, call.keyring, plan.for_people(asked.subject_type), asked)
+    request_id, now = new_id(), clock.now()
+    status = RequestStatus.REVIEW if asked.approvals_needed else RequestStatus.APPROVED
+    answer = models.Request(
+        id=request_id,
+        ref=new_ref(),
+        kind=asked.kind,
+        status=status,
+        state=status,
+        received_at=now,
+        due_at=due_date(now, call.runtime.settings.zone),
+        executed_at=None,
+        completed_at=None,
+        closed_at=None,
+        corrections=sorted(each.column for each in checked.corrections),
+        metadata=dict(asked.metadata),
+        steps=models.Steps(total=0, done=0),
+        unverified=0,
+        evidence=None,
+        verification=None,
+        progress=None,
+        duplicate_of=None,
+        retry=models.RetryApplied(applied=True, reason=None) if asked.retry else None,
+        sandbox=True,
+        entries=None,
+        events=None,
+        links=models.Links(self=path_of(request_id)),
+    )
+    call.session.add(
+        SandboxRequest(
+            id=request_id,
+            ref=answer.ref,
+            api_key_id=call.caller.key.id,
+            answer=answer.model_dump(mode="json"),
+            created_at=now,
+        )
+    )
+    return Reply(answer, 201, {"Location": path_of(request_id)})
+
+
+def tried_out(call: Call, query: RequestQuery) -> models.RequestPage:
+    """What this key has tried out, newest first. The filters are for real requests."""
+    rows = select(SandboxRequest).where(SandboxRequest.api_key_id == call.caller.key.id)
+    if query.after:
+        rows = rows.where(after_key([SandboxRequest.id], decode(query.after, UUID), descending=True))
+    found = list(call.session.scalars(rows.order_by(SandboxRequest.id.desc()).limit(query.limit + 1)))
+    page = page_of(found, query.limit, [(each.id,) for each in found])
+    return models.RequestPage(
+        data=[models.Request.model_validate(each.answer) for each in page.items], next=page.next
+    )
+
+
+def find_tried_out(call: Call, name: str) -> models.Request:
+    """What this key has tried out under this id or ref."""
+    try:
+        named = SandboxRequest.id == UUID(name)
+    except ValueError:
+        named = SandboxRequest.ref == (name.upper() if name.isprintable() else "")
+    found = call.session.scalar(
+        select(SandboxRequest).where(named, SandboxRequest.api_key_id == call.caller.key.id)
+    )
+    if found is None:
+        raise NotFound("This sandbox key has sent no request with this id or ref.")
+    return models.Request.model_validate(found.answer)
