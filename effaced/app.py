@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from effaced import api, console
+from effaced.api.operations import rate_limit
 from effaced.core import clock
 from effaced.core.log import get_logger
 from effaced.core.paths import STATIC, TEMPLATES
@@ -56,6 +57,7 @@ def configure(app: Flask, runtime: Runtime) -> None:
     """Set all that depends on the runtime."""
     settings = runtime.settings
     app.extensions["effaced"] = runtime
+    rate_limit.install(app, settings)
     app.config.update(
         SECRET_KEY=runtime.keyring.secret("session"),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,

@@ -10,7 +10,7 @@ from flask import Blueprint, Response, jsonify
 from sqlalchemy.exc import SQLAlchemyError
 
 from effaced.api.current import current_runtime
-from effaced.api.problems import UNAVAILABLE, ApiProblem
+from effaced.api.operations.problems import UNAVAILABLE, ApiProblem
 from effaced.core.db.schema_level import require_fitting_schema
 from effaced.core.errors import EffacedError, Problem, Unavailable
 from effaced.core.log import get_logger

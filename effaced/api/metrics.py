@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from effaced.api.current import current_runtime
 from effaced.api.measures import MEASURES
-from effaced.api.problems import NOT_FOUND, UNAUTHENTICATED, ApiProblem
+from effaced.api.operations.problems import NOT_FOUND, UNAUTHENTICATED, ApiProblem
 from effaced.core import clock
 from effaced.runtime import Runtime
 

@@ -1,6 +1,6 @@
 """The bases of what goes in and out of the API: bodies, queries, answers, pages.
 
-A body is taken literally. A query is text, so its values are converted. An answer is checked before it is sent.
+A body is taken literally. A query is text, so its values are converted. An answer is checked when it is made.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, p
 """The name of a resolver, a class or a code."""
 
 
+Cursor = Annotated[str, StringConstraints(min_length=1, max_length=8_000, pattern=PRINTABLE)]
+
+
 class Body(BaseModel):
     """Base of all bodies: nothing unknown, nothing converted."""
 
@@ -74,7 +77,7 @@ class NoQuery(Query):
 class PageQuery(Query):
     """Which part of a list."""
 
-    after: Annotated[str, StringConstraints(min_length=1, max_length=8_000, pattern=PRINTABLE)] | None = Field(
+    after: Cursor | None = Field(
         default=None, description="`next` of the page before this one. Without it, the first page."
     )
     limit: Annotated[int, Field(ge=1, le=MOST_PER_PAGE)] = Field(

@@ -20,6 +20,11 @@ def now() -> datetime:
     return _source()
 
 
+def system() -> datetime:
+    """The machine's own time, whatever tests pretend: for libraries that read it themselves."""
+    return _system()
+
+
 def is_pretended() -> bool:
     """Whether tests have set the time: then it is the time of the whole system, databases included."""
     return isinstance(_source, ManualClock)

@@ -61,6 +61,9 @@ class Settings(BaseSettings):
     breaker_store: Literal["sql", "redis"] = Field("sql", description="where breakers are kept")
     breaker_redis_url: str | None = Field(None, description="Redis for breakers, if not the doorbell's")
 
+    api_calls_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        600, description="how many calls an API key may make in a minute; 0 for any number"
+    )
     max_body_bytes: Annotated[int, Field(ge=1_024, le=16_777_216)] = 262_144
     secure_cookies: bool = Field(True, description="send cookies over HTTPS only")
     session_hours: Annotated[int, Field(ge=1, le=72)] = 10

@@ -99,7 +99,7 @@ class IntakeRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRequest:
-    """A request that can be taken in: its corrections, the person, their keys, and what it is a duplicate of."""
+    """A request that can be taken in: its corrections, the person with their keys, the original if any."""
 
     corrections: tuple[Correction, ...]
     subject: Subject
@@ -116,7 +116,12 @@ def receive(
     """
     plan = plan.for_people(asked.subject_type)
     checked = check_request(session, keyring, plan, asked)
-    corrections, subject, keys, original = checked.corrections, checked.subject, checked.keys, checked.original
+    corrections, subject, keys, original = (
+        checked.corrections,
+        checked.subject,
+        checked.keys,
+        checked.original,
+    )
     request_id, now, actor, approvals = new_id(), clock.now(), asked.actor, asked.approvals_needed
     request = Request(
         id=request_id,

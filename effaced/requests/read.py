@@ -73,12 +73,12 @@ class RequestFilter:
     kind: RequestKind | None = None
     blocked: Blocker | None = None
     ids: tuple[UUID, ...] | None = None
+    by_hand: frozenset[str] = frozenset()
     subject: SubjectKey | None = None
     received_from: datetime | None = None
     received_before: datetime | None = None
     api_key_id: UUID | None = None
     """Only what this API key has sent, with the status that it may see."""
-    by_hand: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

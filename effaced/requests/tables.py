@@ -66,7 +66,7 @@ class Request(Base):
     datamap_hash: Mapped[str] = mapped_column(String(64))
     approvals_needed: Mapped[int]
     metadata_values: Mapped[dict[str, str] | None] = mapped_column("metadata", Json)
-    """What its API key has attached, by the names that the key declares. Erased when the request is closed."""
+    """What its API key has attached, by the names that it declares. Erased when the request is closed."""
     received_at: Mapped[datetime] = mapped_column(UtcDateTime)
     due_at: Mapped[datetime] = mapped_column(UtcDateTime)
     execute_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

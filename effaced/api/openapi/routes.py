@@ -11,7 +11,7 @@ blueprint = Blueprint("openapi", __name__)
 
 @blueprint.get("/api/v1/openapi.json")
 def openapi() -> Response:
-    """The OpenAPI document. It holds nothing that is a secret of this installation, so everybody may read it."""
+    """The OpenAPI document. Nothing in it is particular to this installation, so everybody may read it."""
     response = Response(document(), content_type="application/json")
     response.headers["Cache-Control"] = "public, max-age=300"
     return response

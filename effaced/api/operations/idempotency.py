@@ -56,7 +56,7 @@ class RepeatableCall:
         if stored.body_hmac not in known:
             raise ApiProblem(
                 KEY_REUSED,
-                f"This {HEADER} was sent before with another call or body. A new call needs a key of its own.",
+                f"This {HEADER} was sent with another call or body before. A new call needs its own key.",
             )
         return StoredAnswer(stored.status_code, stored.answer, stored.headers or {})
 

@@ -1,15 +1,15 @@
 """How many calls an API key may make in a minute.
 
-Processes count together in Redis where there is one. Without it, and while it is away, each counts for itself: a
-limit protects effaced from its callers, so an outage of Redis is no reason to turn them away. Nothing is decided
-by what Redis says but whether a call has to wait.
+Processes count together in Redis where there is one. Without it, and while it is away, each counts for
+itself: a limit protects effaced from its callers, so an outage of Redis is no reason to turn them away. What
+Redis says decides nothing but whether a call has to wait.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
+from typing import cast
 
 from flask import Flask
 from limits import RateLimitItem, RateLimitItemPerMinute
@@ -92,16 +92,17 @@ def _hit(
 ) -> tuple[bool, Allowance]:
     allowed = limiter.hit(item, key_id)
     reset, remaining = limiter.get_window_stats(item, key_id)
-    wait = max(0, math.ceil(reset - time.time()))  # noqa: TID251
+    wait = max(0, math.ceil(reset - clock.system().timestamp()))
     return allowed, Allowance(item.amount, max(0, remaining), wait)
 
 
 def _redis(url: str) -> Storage:
     """The doorbell's Redis. It is told how long we wait, and hears of the keys by their ids only."""
     path = url.removeprefix("unix://")
-    return storage_from_string(
+    storage = storage_from_string(
         f"redis+unix://{path}" if path != url else url,
         key_prefix="effaced:calls",
         socket_timeout=_ANSWER_WITHIN_S,
         socket_connect_timeout=_ANSWER_WITHIN_S,
     )
+    return cast(Storage, storage)

@@ -105,17 +105,19 @@ def _answer(operation: Operation, reply: Reply[Answer | None] | StoredAnswer | R
     if isinstance(reply, Response):
         return reply
     if isinstance(reply, StoredAnswer):
-        response = jsonify(reply.body)
-        response.status_code = reply.status
-        response.headers.update(reply.headers)
+        response = _response(reply.body, reply.status)
         response.headers["Idempotent-Replay"] = "true"
-        return response
-    if reply.answer is None:
-        response = Response(status=reply.status or 204)
+    elif reply.answer is None:
+        response = Response(status=204)
     else:
-        body = reply.answer.model_dump_json()
-        response = Response(body, reply.status or operation.status, content_type="application/json")
+        response = _response(reply.answer.model_dump(mode="json"), reply.status or operation.status)
     response.headers.update(reply.headers)
+    return response
+
+
+def _response(body: object, status: int) -> Response:
+    response = jsonify(body)  # in the order of the names: a replayed answer is the same to the byte
+    response.status_code = status
     return response
 
 

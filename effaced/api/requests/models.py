@@ -65,7 +65,7 @@ def _correction_value(value: object) -> CorrectionValue:
 
 
 def _wrong_value(said: str, code: str) -> PydanticCustomError:
-    return PydanticCustomError("value", said, {"code": code})  # type: ignore[arg-type]
+    return PydanticCustomError("value", said, {"code": code})
 
 
 Value = Annotated[
@@ -103,8 +103,8 @@ class NewRequest(Body):
     )
     metadata: Metadata | None = Field(
         default=None,
-        description="Your own references, by the names that the API key declares. Nothing personal: values are"
-        " kept in plain, shown to officers, and erased when the request is closed.",
+        description="Your own references, by the names that the API key declares. Nothing personal: values"
+        " are kept in plain, shown to officers, and erased when the request is closed.",
         examples=[{"ticket": "T-4711"}],
     )
 
@@ -232,8 +232,8 @@ class Request(Answer):
     kind: RequestKind
     status: RequestStatus
     state: RequestStatus | OpenState = Field(
-        description="The status, or `not_verified`: every call has succeeded, but a read-back is due, was given"
-        " up, or found the data."
+        description="The status, or `not_verified`: every call has succeeded, but a read-back is due, was"
+        " given up, or found the data."
     )
     received_at: Moment
     due_at: Moment

@@ -13,7 +13,14 @@ from effaced.api.operations.declare import Routes
 from effaced.api.requests import models, sandbox
 from effaced.api.requests.find import find_request
 from effaced.api.requests.models import ExpandQuery, NewRequest, RequestQuery
-from effaced.api.requests.show import path_of, show_attempt, show_entry, show_event, show_request, show_requests
+from effaced.api.requests.show import (
+    path_of,
+    show_attempt,
+    show_entry,
+    show_event,
+    show_request,
+    show_requests,
+)
 from effaced.api.requests.trail import visible_trail
 from effaced.api.subject_key import read_subject_key
 from effaced.audit.read import AuditFilter, list_events
@@ -133,7 +140,7 @@ def list_request_events(call: Call, request_id: str, query: PageQuery) -> models
 
 @routes.get("/<request_id>/attempts", scope=_READ)
 def list_request_attempts(call: Call, request_id: str, query: PageQuery) -> models.AttemptPage:
-    """Every attempt at the external calls of a request, in the order in which the results were written down."""
+    """Every attempt at the external calls of a request, in the order of their results."""
     found = find_request(call, request_id)
     page = list_attempts(call.session, found.id, after=query.after, limit=query.limit)
     return models.AttemptPage(data=[show_attempt(each) for each in page.items], next=page.next)

@@ -156,7 +156,5 @@ def _counted(words: Iterable[W], found: Iterable[W | None]) -> dict[W, int]:
 def _progress(progress: BatchProgress | None) -> models.Progress | None:
     if progress is None:
         return None
-    tables = {
-        each.label: models.TableProgress(done=each.done, total=each.total) for each in progress.tables
-    }
+    tables = {each.label: models.TableProgress(done=each.done, total=each.total) for each in progress.tables}
     return models.Progress(done=progress.done, total=progress.total, tables=tables)

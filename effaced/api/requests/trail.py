@@ -28,7 +28,7 @@ def original_of(session: Session, request: Request) -> Request | None:
 
 
 def visible_trail(session: Session, request: Request) -> AuditFilter:
-    """The events of a request that the key which sent it may see. The ids `unnamed` are to be left out of them.
+    """The events of a request that the key which sent it may see; ids in `unnamed` are to be left out.
 
     A released duplicate no longer knows whose duplicate it was, so it does not say that it was one.
     """

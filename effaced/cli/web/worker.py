@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from gunicorn.http import get_parser
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from effaced.api.problems import TOO_LARGE, TYPE
+from effaced.api.operations.problems import TOO_LARGE, TYPE
 from effaced.cli.web.framing import Framing
 from effaced.core import clock
 
@@ -270,7 +270,7 @@ def _refusal(status: HTTPStatus, most_body: int) -> bytes:
         if too_large
         else "The request is not HTTP as effaced reads it: its length, chunks or headers are malformed.",
         "errors": [],
-        "request_id": None,
+        "trace_id": None,
     }
     body = json.dumps(problem).encode()
     head = (
