@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
-from sqlalchemy import text
-
+from effaced.bench.company import COMPANY_MAP, SYSTEMS, company
 from effaced.bench.erase_floor import erase_raw
 from effaced.bench.ground import Ground, Progress, prepare
 from effaced.bench.relay import relayed
@@ -24,41 +23,15 @@ from effaced.requests.intake import IntakeRequest, receive
 from effaced.resolvers.noop import NoopResolver
 from effaced.resolvers.registry import Registered, ResolverRegistry
 
-SYSTEMS = ("crm", "mail", "pay", "files")
 _WARM_UP = 5
-_MAP = """
-version: 1
-subject: {table: bench_people, key: id}
-refs: {person: {column: id}}
-tables:
-  bench_people: {columns: {id: delete, email: delete}}
-  bench_orders: {link: {to: bench_people, on: {person: id}}, columns: {id: delete, person: delete}}
-  bench_letters: {link: {to: bench_people, on: {person: id}}, columns: {id: delete, person: delete}}
-"""
-_COMPANY = """
-    CREATE TABLE bench_people (id integer PRIMARY KEY, email text);
-    CREATE TABLE bench_orders (id serial PRIMARY KEY, person integer REFERENCES bench_people);
-    CREATE TABLE bench_letters (id serial PRIMARY KEY, person integer REFERENCES bench_people);
-    CREATE INDEX ON bench_orders (person);
-    CREATE INDEX ON bench_letters (person);
-"""
-_PEOPLE = """
-    INSERT INTO bench_people SELECT n, n || '@people.example' FROM generate_series(1, :people) n;
-    INSERT INTO bench_orders (person) SELECT n FROM generate_series(1, :people) n, generate_series(1, 3);
-    INSERT INTO bench_letters (person) SELECT n FROM generate_series(1, :people) n, generate_series(1, 2);
-"""
 
 
 def bench_erase(*, people: int, url: str | None, progress: Progress) -> Report:
     """Erase `people` people of three tables and four systems, by turns with the floor."""
     with prepare(url, progress) as ground:
-        try:
-            progress(f"{people} people of three tables ask to be forgotten, and as many for the floor")
-            plan = _company(ground, 2 * (people + _WARM_UP) + 2)
-            trips, (effaced, floor) = _measure(ground, plan, people, progress)
-        finally:
-            with ground.database.begin() as session:
-                session.execute(text("DROP TABLE IF EXISTS bench_letters, bench_orders, bench_people"))
+        progress(f"{people} people of three tables ask to be forgotten, and as many for the floor")
+        with company(ground, 2 * (people + _WARM_UP) + 2):
+            trips, (effaced, floor) = _measure(ground, _plan(ground), people, progress)
     value, least = round(people / sum(effaced), 1), round(people / sum(floor), 1)
     times, floor_times = quantiles(effaced), quantiles(floor)
     line = (
@@ -70,14 +43,10 @@ def bench_erase(*, people: int, url: str | None, progress: Progress) -> Report:
     return Report("erase", people, value, "transactions/s", least, [line], more)
 
 
-def _company(ground: Ground, people: int) -> ErasurePlan:
-    with ground.database.begin() as session:
-        session.execute(text(_COMPANY))
-        for statement in filter(str.strip, _PEOPLE.split(";")):
-            session.execute(text(statement), {"people": people})
+def _plan(ground: Ground) -> ErasurePlan:
     with tempfile.TemporaryDirectory() as folder, ground.database.read() as session:
         path = Path(folder, "map.yaml")
-        path.write_text(_MAP)
+        path.write_text(COMPANY_MAP)
         return plan_erasure(session.connection(), load_map(path))
 
 

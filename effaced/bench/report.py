@@ -42,7 +42,10 @@ def ratio(value: float, floor: float) -> float:
 
 
 def quantiles(times: Sequence[float]) -> dict[str, float]:
-    """`p50` and `p95` of some times in seconds, in milliseconds."""
+    """`p50`, `p95` and `p99` of some times in seconds, in milliseconds."""
     ordered = sorted(times)
-    late = ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
-    return {"p50": round(statistics.median(ordered) * 1000, 3), "p95": round(late * 1000, 3)}
+
+    def late(share: float) -> float:
+        return round(ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000, 3)
+
+    return {"p50": round(statistics.median(ordered) * 1000, 3), "p95": late(0.95), "p99": late(0.99)}

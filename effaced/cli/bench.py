@@ -13,6 +13,7 @@ from effaced.bench.claim import bench_claim
 from effaced.bench.counts import bench_counts
 from effaced.bench.drain import bench_cases, bench_drain
 from effaced.bench.erase import bench_erase
+from effaced.bench.intake import bench_intake
 from effaced.bench.latency import bench_latency
 from effaced.bench.plan import bench_plan
 from effaced.bench.report import Report
@@ -134,6 +135,21 @@ def latency(samples: int, sweep_seconds: float, url: str | None, as_json: bool) 
 def erase(people: int, url: str | None, as_json: bool) -> None:
     """The transaction that erases a person from three tables and enqueues four calls."""
     _show(bench_erase(people=people, url=url, progress=_progress("erase")), as_json)
+
+
+@click.command("intake")
+@click.option(
+    "--requests", default=600, show_default=True, type=click.IntRange(10, 100_000), help="Per round."
+)
+@click.option("--clients", default=8, show_default=True, type=click.IntRange(1, 64), help="At the same time.")
+@_ROUNDS
+@_common
+def intake(requests: int, clients: int, rounds: int, url: str | None, as_json: bool) -> None:
+    """Requests per second over HTTP, accepted and executed, by two web processes."""
+    report = bench_intake(
+        requests=requests, clients=clients, rounds=rounds, url=url, progress=_progress("intake")
+    )
+    _show(report, as_json)
 
 
 @click.command("bulk")

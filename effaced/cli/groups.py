@@ -282,6 +282,10 @@ def audit() -> None:
             "bench",
             "The transaction that erases a person from three tables and enqueues four calls.",
         ),
+        "intake": (
+            "bench",
+            "Requests per second over HTTP, accepted and executed, by two web processes.",
+        ),
         "bulk": (
             "bench",
             "A person with very many rows in one table: batches beside one transaction.",
