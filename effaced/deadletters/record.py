@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     Update,
+    Uuid,
     bindparam,
     insert,
     literal_column,
@@ -128,21 +129,25 @@ def record_execution_recovery(
     session: Session, request_id: UUID, *, resolution: str = REPLAYED, by: str | None = None
 ) -> None:
     """The local execution of this request has succeeded after all, or is no longer needed."""
-    mine = _table.c.request_id == request_id
-    session.execute(_resolve((DeadLetterDomain.LOCAL_EXECUTION,), mine, resolution, by, clock.now()))
+    values = {"how": resolution, "by": by, "now": clock.now(), "about": request_id}
+    run_statement(session, _resolve_by_request(), values)
+
+
+# Cached: they run for every execution, and for every flush with a success in it.
+@cache
+def _resolve_by_request() -> Update:
+    mine = _table.c.request_id == bindparam("about", type_=Uuid())
+    return _resolve((DeadLetterDomain.LOCAL_EXECUTION,), mine)
 
 
 @cache
 def _resolve_by_entry(postgres: bool, domains: tuple[DeadLetterDomain, ...]) -> Update:
-    # Cached: it runs for every flush with a success in it.
+    return _resolve(domains, key_in_bound_ids(_table.c.entry_id, postgres=postgres))
+
+
+def _resolve(domains: Collection[DeadLetterDomain], which: ColumnElement[bool]) -> Update:
     how, by = bindparam("how", type_=String()), bindparam("by", type_=String())
     now = bindparam("now", type_=UtcDateTime())
-    return _resolve(domains, key_in_bound_ids(_table.c.entry_id, postgres=postgres), how, by, now)
-
-
-def _resolve(
-    domains: Collection[DeadLetterDomain], which: ColumnElement[bool], how: Any, by: Any, now: Any
-) -> Update:
     return (
         update(_table)
         .where(

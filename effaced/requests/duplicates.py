@@ -14,21 +14,35 @@ from functools import cache
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, case, literal, null, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    String,
+    Table,
+    and_,
+    bindparam,
+    case,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from effaced.audit.append import SYSTEM, Record, append, append_one
 from effaced.audit.events import DuplicateCompleted, DuplicateReleased
 from effaced.core.crypto import Keyring
-from effaced.core.db import UtcDateTime
+from effaced.core.db import UtcDateTime, is_postgres
+from effaced.core.db.pipeline import Pipeline
 from effaced.core.db.sql import key_in_bound_ids
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.erase import dry_run
 from effaced.datamap.run.subject import Subject
 from effaced.model import RequestKind, RequestStatus, SubjectKey, SubjectRef
 from effaced.requests.identity import is_same_person, read_recorded
-from effaced.requests.lock import lock_person
+from effaced.requests.lock import LOCK_PERSON, lock_numbers, lock_person
 from effaced.requests.status import RequestEvent, transition, transition_many
 from effaced.requests.subject import SealedSubject, unseal_subject
 from effaced.requests.tables import Request
@@ -59,8 +73,31 @@ def find_original(
     return None if changes else latest
 
 
-def has_open_erasure(session: Session, keys: Sequence[SubjectKey]) -> bool:
-    return session.scalars(_open_erasures(keys).limit(1)).first() is not None
+def lock_and_look_for_erasures(session: Session, keys: Sequence[SubjectKey]) -> bool:
+    """Lock the person until the transaction ends. Whether an erasure of theirs is open then."""
+    hmacs = [each.hmac for each in keys]
+    with Pipeline(session) as batch:
+        if is_postgres(session):
+            batch.run(LOCK_PERSON, lock_numbers(hmacs))
+        values = {f"hmac_{place}": hmac for place, hmac in enumerate(hmacs)}
+        found = batch.run(_any_open_erasure(len(hmacs)), values)
+    return bool(found.rows)
+
+
+@cache
+def _any_open_erasure(keys: int) -> Select[*tuple[Any, ...]]:
+    """Finds one open erasure of a person with so many keys."""
+    hmacs = [bindparam(f"hmac_{place}", type_=String()) for place in range(keys)]
+    return (
+        select(literal_column("1"))
+        .select_from(Request)
+        .where(
+            or_(*(Request.subject_hmac == hmac for hmac in hmacs)),
+            Request.kind == literal_column("'erasure'"),
+            Request.closed_at.is_(None),
+        )
+        .limit(1)
+    )
 
 
 def may_reveal(request: Request, other: Request) -> bool:

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
+from effaced.core.db.sql import insert_rows
 from effaced.requests.tables import Identifier, Request
 
 SUBJECT_ID = "subject_id"
@@ -42,9 +43,15 @@ def add_identifiers(
     session: Session, keyring: Keyring, request_id: UUID, identifiers: Mapping[str, str]
 ) -> None:
     """Store keyed hashes of the person's identifiers."""
-    for kind, value in identifiers.items():
-        key = keyring.fingerprint(normalise(kind, value), purpose=f"identifier:{kind}")
-        session.add(Identifier(request_id=request_id, kind=kind, key_id=key.key_id, hmac=key.hmac))
+    keys = {
+        kind: keyring.fingerprint(normalise(kind, value), purpose=f"identifier:{kind}")
+        for kind, value in identifiers.items()
+    }
+    rows = [
+        {"request_id": request_id, "kind": kind, "key_id": key.key_id, "hmac": key.hmac}
+        for kind, key in keys.items()
+    ]
+    insert_rows(session, Identifier, rows)
 
 
 def find_requests(session: Session, keyring: Keyring, kind: str, value: str) -> list[UUID]:

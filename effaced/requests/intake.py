@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from sqlalchemy.orm import Session
+from sqlalchemy import inspect
+from sqlalchemy.orm import Session, make_transient_to_detached
+from sqlalchemy.orm.attributes import set_committed_value
 
 from effaced.accounts.tables import ApiKey
 from effaced.audit.append import SYSTEM, append_one
@@ -19,6 +21,8 @@ from effaced.audit.notes import write_note
 from effaced.core import clock
 from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
+from effaced.core.db.pipeline import Pipeline
+from effaced.core.db.sql import insert_rows
 from effaced.core.errors import Problem, Refused
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.subject import Subject, find_subject
@@ -33,9 +37,8 @@ from effaced.model import (
 from effaced.outbox.entry import seal_corrections
 from effaced.requests.correct import erased_since, validate_corrections
 from effaced.requests.deadline import due_date
-from effaced.requests.duplicates import find_original, has_open_erasure, may_reveal
+from effaced.requests.duplicates import find_original, lock_and_look_for_erasures, may_reveal
 from effaced.requests.identifiers import SUBJECT_ID, add_identifiers
-from effaced.requests.lock import lock_person
 from effaced.requests.status import RequestEvent, transition
 from effaced.requests.subject import seal_subject
 from effaced.requests.tables import Request
@@ -116,12 +119,8 @@ def receive(
     """
     plan = plan.for_people(asked.subject_type)
     checked = check_request(session, keyring, plan, asked)
-    corrections, subject, keys, original = (
-        checked.corrections,
-        checked.subject,
-        checked.keys,
-        checked.original,
-    )
+    corrections, subject, keys = checked.corrections, checked.subject, checked.keys
+    original, database_now = checked.original, dbtime.now(session)
     request_id, now, actor, approvals = new_id(), clock.now(), asked.actor, asked.approvals_needed
     request = Request(
         id=request_id,
@@ -143,19 +142,23 @@ def receive(
         metadata_values=dict(asked.metadata) or None,
         received_at=now,
         due_at=due_date(now, zone),
-        execute_at=None if approvals or original else dbtime.now(session),
+        execute_at=None if approvals or original else database_now,
         execute_attempts=0,
     )
     transition(session, request, _how_received(original, approvals), by=actor)
-    session.add(request)
-    session.flush()
-    add_identifiers(session, keyring, request_id, {SUBJECT_ID: subject.subject_id, **subject.identifiers})
-    if asked.reason:
-        write_note(session, keyring, asked.reason, author=actor, request_id=request_id)
     received = RequestReceived(
         kind=asked.kind, approvals_needed=approvals, due_at=request.due_at, datamap_hash=plan.data_map.hash
     )
-    append_one(session, received, actor=actor, request_id=request_id, subject=request.subject)
+    with Pipeline(session):
+        _insert_request(session, request)
+        identifiers = {SUBJECT_ID: subject.subject_id, **subject.identifiers}
+        add_identifiers(session, keyring, request_id, identifiers)
+        append_one(session, received, actor=actor, request_id=request_id, subject=request.subject)
+    # From here on it is as if the session had loaded it.
+    make_transient_to_detached(request)
+    session.add(request)
+    if asked.reason:
+        write_note(session, keyring, asked.reason, author=actor, request_id=request_id)
     if original:
         append_one(session, RequestRepeated(), actor=actor, request_id=original.id, subject=original.subject)
         append_one(session, RequestDuplicate(), request_id=request_id, subject=request.subject)
@@ -186,16 +189,29 @@ def _find_person(
     gone = Subject(asked.subject_id, {}, {})
     keys = keyring.fingerprints(plan.hash_input((subject or gone).subject_id), purpose="subject")
     original = None
-    if asked.kind is RequestKind.ERASURE:
-        lock_person(session, [key.hmac for key in keys])
+    if asked.kind is RequestKind.ERASURE and lock_and_look_for_erasures(session, keys):
         original = find_original(session, keyring, plan, keys, subject or gone)
         # Somebody whose own row is gone may have an open erasure, and other rows left.
-        subject = subject or (gone if has_open_erasure(session, keys) else None)
+        subject = subject or gone
     if subject is None:
         said = f"no such person in table {plan.data_map.subject}"
         problem = Problem("subject.id", said, code="unknown_person")
         raise Refused("The subject is not known.", problems=[problem])
     return subject, keys, original
+
+
+def _insert_request(session: Session, request: Request) -> None:
+    """Write a new request, all of whose columns are set. The unit of work would take three times as long."""
+    values = {name: getattr(request, key) for name, key in _columns().items()}
+    insert_rows(session, Request, [values])
+    for name, key in _columns().items():
+        set_committed_value(request, key, values[name])
+
+
+@cache
+def _columns() -> dict[str, str]:
+    """The attribute of each column."""
+    return {attribute.columns[0].name: attribute.key for attribute in inspect(Request).column_attrs}
 
 
 def _how_received(original: Request | None, approvals: int) -> RequestEvent:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Table, select, update
+from sqlalchemy import String, Table, Update, bindparam, null, or_, select, update
 from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.core.crypto import Keyring
+from effaced.core.db import UtcDateTime
+from effaced.core.db.pipeline import run_statement
 from effaced.core.db.sql import insert_rows
 from effaced.core.errors import NotFound, Refused, Unavailable
 from effaced.datamap.plan.retention import TODAY, DueRows, KeptRows, RetentionPlan
@@ -61,12 +64,8 @@ def record_retentions(
 ) -> None:
     """Record what this erasure has left; what earlier ones of the same person had left is closed."""
     now = clock.now()
-    theirs = select(Request.id).where(Request.subject_hmac.in_([each.hmac for each in keys]))
-    session.execute(
-        update(_table)
-        .where(_table.c.request_id.in_(theirs), _table.c.closed_at.is_(None))
-        .values(closed_at=now, subject_sealed=None)
-    )
+    hmacs = {f"hmac_{place}": each.hmac for place, each in enumerate(keys)}
+    run_statement(session, _close_earlier(len(hmacs)), {**hmacs, "now": now})
     rows = []
     for each in kept:
         if each.rows:
@@ -88,6 +87,18 @@ def record_retentions(
                 }
             )
     insert_rows(session, Retention, rows)
+
+
+@cache
+def _close_earlier(keys: int) -> Update:
+    """Closes the open retentions of a person with so many keys."""
+    hmacs = [bindparam(f"hmac_{place}", type_=String()) for place in range(keys)]
+    theirs = select(Request.id).where(or_(*(Request.subject_hmac == hmac for hmac in hmacs)))
+    return (
+        update(_table)
+        .where(_table.c.request_id.in_(theirs), _table.c.closed_at.is_(None))
+        .values(closed_at=bindparam("now", type_=UtcDateTime()), subject_sealed=null())
+    )
 
 
 def assess(

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any, cast
 
-from sqlalchemy import Table, Update, or_, update
+from sqlalchemy import Table, Update, Uuid, bindparam, or_, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
+from effaced.core.db.pipeline import run_statement
 from effaced.core.errors import Conflict, Refused
 from effaced.model import RequestStatus as Status
 from effaced.requests.tables import Request
@@ -72,6 +74,7 @@ TRANSITIONS = (
 
 _BY_SOURCE = {(each.source, each.event): each for each in TRANSITIONS}
 _requests = cast(Table, Request.__table__)
+_ID = "changed_id"
 
 
 def transition(session: Session, request: Request, event: RequestEvent, *, by: str, **values: Any) -> None:
@@ -87,9 +90,15 @@ def transition(session: Session, request: Request, event: RequestEvent, *, by: s
             setattr(request, name, value)
         return
     # Not by a flush, which would wait for the answer: this may travel with other statements.
-    session.execute(update(_requests).where(_requests.c.id == request.id).values(values))
+    run_statement(session, _update_of(tuple(values)), {**values, _ID: request.id})
     for name, value in values.items():
         set_committed_value(request, name, value)
+
+
+@cache
+def _update_of(names: tuple[str, ...]) -> Update:
+    columns = {name: bindparam(name, type_=_requests.c[name].type) for name in names}
+    return update(_requests).where(_requests.c.id == bindparam(_ID, type_=Uuid())).values(columns)
 
 
 def check_transition(request: Request, event: RequestEvent, *, by: str) -> Transition:

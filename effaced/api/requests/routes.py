@@ -18,6 +18,7 @@ from effaced.api.requests.show import (
     show_attempt,
     show_entry,
     show_event,
+    show_new,
     show_request,
     show_requests,
 )
@@ -71,7 +72,7 @@ def create_request(call: Call, body: NewRequest) -> Reply[models.Request]:
         call.after_commit(lambda: _execute(runtime, request.id))
     # To another key's caller a duplicate looks like any other request.
     duplicate = intake.visible_original is not None
-    answer = show_request(call.session, request)
+    answer = show_new(request, intake.original)
     if body.retry:
         applied = models.RetryApplied(applied=not duplicate, reason="duplicate" if duplicate else None)
         answer = answer.model_copy(update={"retry": applied})

@@ -54,6 +54,11 @@ def show_requests(
     ]
 
 
+def show_new(request: Request, original: Request | None) -> models.Request:
+    """A request that was just taken in, for its sender: it has no calls yet, so nothing is looked up."""
+    return _show(request, Steps(), original, None, None, reveal=False)
+
+
 def show_entry(entry: EntryLine) -> models.Entry:
     return models.Entry(
         id=entry.entry_id,

@@ -9,14 +9,18 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL, Connection
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError
 from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.pool import ConnectionPoolEntry
 
+from effaced.core import clock
 from effaced.core.arguments import checked
 from effaced.core.errors import ConfigurationError
 from effaced.core.private_files import make_parents, new_private_file
 
 _READ_ONLY = "effaced_read_only"
+_RETURNED = "effaced_returned_at"
+_TRUSTED_SECONDS = 1.0
 
 
 class Database:
@@ -54,6 +58,9 @@ class Database:
         """A session that only looks."""
         with self.readers() as session:
             yield session
+            # A rollback would have psycopg forget the connection's prepared statements.
+            session.expunge_all()
+            session.commit()
 
     @contextmanager
     def look(self) -> Iterator[Session]:
@@ -86,14 +93,33 @@ def make_engine(
     options = (
         f"-c timezone=UTC -c lock_timeout={lock_timeout_ms} -c idle_in_transaction_session_timeout=60000"
     )
-    return create_engine(
+    engine = create_engine(
         parsed,
         pool_size=pool_size,
         max_overflow=pool_size,
-        pool_pre_ping=True,
         hide_parameters=True,
         connect_args={"options": options, "connect_timeout": 10, "application_name": "effaced"},
     )
+    _test_idle_connections(engine)
+    return engine
+
+
+def _test_idle_connections(engine: Engine) -> None:
+    """Replace connections that were lost while they lay idle; testing each time costs a round trip."""
+
+    @event.listens_for(engine, "checkin")
+    def _note(_: object, record: ConnectionPoolEntry) -> None:
+        record.info[_RETURNED] = clock.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _test(dbapi_connection: Any, record: ConnectionPoolEntry, _: object) -> None:
+        idle = clock.monotonic() - record.info.get(_RETURNED, clock.monotonic())
+        if idle < _TRUSTED_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(dbapi_connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise DisconnectionError from error
 
 
 def parse_url(url: str | URL) -> URL:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import Select, select, type_coerce, types
+from sqlalchemy import Select, TableClause, select, type_coerce, types
 from sqlalchemy.orm import Session
 
+from effaced.core.db.pipeline import run_statement
 from effaced.datamap.compile.key import cell_as_text, join_id
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.surrogates.expressions import is_surrogate
+
+# By the table of a plan, which no other plan has.
+_queries: WeakKeyDictionary[TableClause, Select[*tuple[Any, ...]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,19 @@ def find_subject(session: Session, plan: ErasurePlan, subject_id: str) -> Subjec
     values = plan.key.values(subject_id)
     if values is None:
         return None
-    return read_subject(plan, session.execute(subject_query(plan), values).one_or_none())
+    found = run_statement(session, subject_query(plan), values)
+    return read_subject(plan, found.rows[0] if found.rows else None)
 
 
 def subject_query(plan: ErasurePlan) -> Select[*tuple[Any, ...]]:
     """The person's cells that `read_subject` wants; the key's values are the parameters."""
+    # Kept, so that it is compiled once.
+    if plan.subject not in _queries:
+        _queries[plan.subject] = _subject_query(plan)
+    return _queries[plan.subject]
+
+
+def _subject_query(plan: ErasurePlan) -> Select[*tuple[Any, ...]]:
     table, data_map = plan.subject, plan.data_map
     # As the driver gives it: a text in a column of unknown type must not be taken for a number.
     columns = [type_coerce(table.c[name], types.NullType()).label(None) for name in _names(data_map)]

@@ -6,7 +6,7 @@ change: by then every table of the plan is locked against a change of its column
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,20 +40,19 @@ WITH seen AS MATERIALIZED (
     AND left(c.relname, {len(OWN_PREFIX)}) <> '{OWN_PREFIX}'
     AND c.relnamespace IN (
       SELECT n.oid FROM pg_catalog.pg_namespace n
-      WHERE n.nspname = ANY (current_schemas(false)) OR n.nspname = ANY (CAST(:schemas AS text[]))))
+      WHERE n.nspname = ANY (current_schemas(false)) OR n.nspname = ANY (<schemas>)))
 SELECT CAST(current_user AS text), CAST(current_schemas(false) AS text),
   (SELECT CAST(sum(hashtidextended(place, version) # state) AS text) FROM seen),
   {
     _sum_of_versions(
         "pg_catalog.pg_attribute a JOIN seen ON a.attrelid = seen.oid "
-        "WHERE a.attnum > 0 AND seen.relname = ANY (CAST(:tables AS text[]))",
+        "WHERE a.attnum > 0 AND seen.relname = ANY (<tables>)",
         "a",
     )
 },
   {
     _sum_of_versions(
-        "pg_catalog.pg_index i JOIN seen ON i.indrelid = seen.oid "
-        "WHERE seen.relname = ANY (CAST(:tables AS text[]))",
+        "pg_catalog.pg_index i JOIN seen ON i.indrelid = seen.oid WHERE seen.relname = ANY (<tables>)",
         "i",
     )
 },
@@ -86,9 +85,6 @@ SELECT group_concat(quote(part) || quote(type) || quote(name) || quote(tbl_name)
   ORDER BY 1, 2, 3)
 """  # noqa: S608
 
-# Kept, so that each is compiled once.
-_QUERIES = {"postgresql": text(_POSTGRES), "sqlite": text(_SQLITE)}
-
 
 class SchemaChanged(Conflict):
     """The transaction sees another schema than the plan was made for: roll back, plan again, retry."""
@@ -104,12 +100,12 @@ class Fingerprint:
     """The schema as it was when a plan was made, as far as the plan depends on it."""
 
     query: TextClause = field(repr=False)
-    values: Mapping[str, Any] = field(repr=False)
+    """Without parameters, so that PostgreSQL keeps its plan: planning takes longer than running it."""
     rows: Sequence[tuple[Any, ...]] = field(repr=False)
 
     def ask(self, batch: Pipeline) -> PendingResult:
         """Query the fingerprint after the batch's other statements; `require` takes the result."""
-        return batch.run(self.query, self.values)
+        return batch.run(self.query)
 
     def require(self, answer: PendingResult) -> None:
         """Raises SchemaChanged if the schema is another one."""
@@ -119,14 +115,21 @@ class Fingerprint:
 
 def read_fingerprint(connection: Connection, data_map: DataMap) -> Fingerprint:
     """Read it before the schema: a change in between is then detected by the next comparison."""
-    query = _QUERIES[connection.dialect.name]
-    values: dict[str, Any] = {}
-    if connection.dialect.name == "postgresql":
-        schemas = list(data_map.schemas)
-        bare = {name.removeprefix(f"{schema}.") for name in data_map.tables for schema in schemas}
-        values = {"schemas": schemas, "tables": sorted({*data_map.tables, *bare})}
-    rows = [tuple(row) for row in connection.execute(query, values)]
-    return Fingerprint(query, values, rows)
+    query = _postgres_query(data_map) if connection.dialect.name == "postgresql" else text(_SQLITE)
+    return Fingerprint(query, [tuple(row) for row in connection.execute(query)])
+
+
+def _postgres_query(data_map: DataMap) -> TextClause:
+    schemas = list(data_map.schemas)
+    bare = {name.removeprefix(f"{schema}.") for name in data_map.tables for schema in schemas}
+    tables = _as_array(sorted({*data_map.tables, *bare}))
+    return text(_POSTGRES.replace("<schemas>", _as_array(schemas)).replace("<tables>", tables))
+
+
+def _as_array(names: Sequence[str]) -> str:
+    """The names as SQL. A backslash keeps a colon from being taken for a parameter."""
+    quoted = ", ".join("'" + name.replace("'", "''").replace(":", "\\:") + "'" for name in names)
+    return f"CAST(ARRAY[{quoted}] AS text[])"
 
 
 def require_schema(session: Session, fingerprint: Fingerprint | None) -> None:
