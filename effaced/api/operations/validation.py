@@ -71,13 +71,16 @@ def shown(part: str | int) -> str:
 
 
 def _problem(detail: ErrorDetails, unknown: str | None) -> Problem:
-    where = ".".join(shown(part) for part in detail["loc"]) or "body"
+    # pydantic says `[key]` where the name itself is wrong; that name stands before it.
+    where = ".".join(shown(part) for part in detail["loc"] if part != "[key]") or "body"
     context: dict[str, Any] = detail.get("ctx", {})
     if detail["type"] == "value":  # our own validators'
         return Problem(where, detail["msg"], code=context.get("code", "invalid"))
     code, message = _WORDS.get(detail["type"], ("invalid", "is not valid"))
     if detail["type"] == _UNKNOWN and unknown:
         message = unknown
+    if context.get("field_type") == "Dictionary":
+        message = message.replace("items", "names")
     if _CONTROL_CHARACTERS in str(context.get("pattern", "")):
         message = "must not contain control characters"
     return Problem(where, message.format(**context), code=code)
