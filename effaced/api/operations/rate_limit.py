@@ -93,7 +93,7 @@ class _Asker:
     """Asks Redis on a thread of its own.
 
     A socket's timeout begins again with every byte, so a server that sends one now and then could keep a call
-    waiting for ever. Here the caller goes when its time is up, and nobody else waits until the thread is back.
+    waiting for ever. Here the caller leaves when its time is up, and nobody waits until the thread is back.
     """
 
     def __init__(self) -> None:
