@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,7 +35,7 @@ MANY = 50
 
 class Thing(Body):
     name: str
-    parts: dict[str, int] = {}
+    parts: dict[str, int] | None = None
 
 
 class Which(Query):
@@ -80,7 +80,7 @@ def turn_thing(call: Call, thing_id: str, query: Which) -> None:
 
 
 @pytest.fixture
-def api(make_api: Callable[..., Api], migrated_url: str) -> Iterator[Api]:
+def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
     """An API with the operations above."""
     made = make_api(migrated_url)
     app, blueprint = Flask("test"), Blueprint("api", __name__)
@@ -91,7 +91,7 @@ def api(make_api: Callable[..., Api], migrated_url: str) -> Iterator[Api]:
         blueprint.add_url_rule(each.rule, each.id, view_of(each), methods=[each.method])
     app.register_blueprint(blueprint)
     done.clear()
-    yield Api(app, made.runtime, made.key, made.token)
+    return Api(app, made.runtime, made.key, made.token)
 
 
 def post(
