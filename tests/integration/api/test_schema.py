@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from schemathesis import GenerationMode
-from schemathesis.checks import CHECKS
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from effaced.accounts.scopes import Scope, has_scope
 from effaced.api.catalogue import OPERATIONS
@@ -23,7 +23,6 @@ from effaced.api.openapi.document import document
 from .conftest import Api
 
 IDS = [each.id for each in OPERATIONS]
-negative_data_rejection = CHECKS.get_one("negative_data_rejection")
 QUICK, LONG = 5, int(os.environ.get("EFFACED_EXAMPLES", "300"))
 # Not an error of the document: who may see a thing, and what is in a table, is in no schema.
 REFUSED = ["2xx", "403", "404", "409", "422"]
