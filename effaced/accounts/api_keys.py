@@ -41,10 +41,16 @@ def create_api_key(
     name = name.strip()
     problems = []
     if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
-        problems.append(Problem("name", f"must have 1 to {_LONGEST_NAME} characters on one line"))
+        problems.append(
+            Problem("name", f"must have 1 to {_LONGEST_NAME} characters on one line", code="malformed")
+        )
     if approvals_needed not in APPROVALS:
         problems.append(
-            Problem("approvals_needed", "must be 0 (execute at once) or 1 (an officer approves first)")
+            Problem(
+                "approvals_needed",
+                "must be 0 (execute at once) or 1 (an officer approves first)",
+                code="not_allowed",
+            )
         )
     try:
         granted = parse_scopes(scopes)
@@ -69,7 +75,7 @@ def create_api_key(
     except IntegrityError:
         raise Conflict(
             "There is an API key with this name already, perhaps a revoked one.",
-            problems=[Problem("name", "is taken")],
+            problems=[Problem("name", "is taken", code="taken")],
         ) from None
     event = ApiKeyCreated(api_key_id=key.id, approvals_needed=approvals_needed, scopes=granted)
     append_one(session, event, actor=actor)

@@ -18,7 +18,9 @@ def parse_metadata_keys(names: Iterable[str]) -> list[str]:
     wanted = sorted(set(names))
     if len(wanted) > MOST_KEYS or not all(re.fullmatch(KEY_PATTERN, each) for each in wanted):
         said = f"must be at most {MOST_KEYS} names of lower-case letters, digits and _, such as ticket"
-        raise Refused(f"The metadata keys {said}.", problems=[Problem("metadata_keys", said)])
+        raise Refused(
+            f"The metadata keys {said}.", problems=[Problem("metadata_keys", said, code="malformed")]
+        )
     return wanted
 
 

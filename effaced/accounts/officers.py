@@ -48,7 +48,8 @@ def create_officer(
             session.add(officer)
     except IntegrityError:
         raise Conflict(
-            "There is an officer with this e-mail address already.", problems=[Problem("email", "is taken")]
+            "There is an officer with this e-mail address already.",
+            problems=[Problem("email", "is taken", code="taken")],
         ) from None
     append_one(session, OfficerCreated(officer_id=officer.id, role=role), actor=actor)
     return officer

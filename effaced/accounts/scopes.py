@@ -48,7 +48,7 @@ def parse_scopes(words: Iterable[str]) -> tuple[Scope, ...]:
     wanted = set(words)
     if not wanted or wanted - set(Scope):
         said = f"must be one or more of {', '.join(Scope)}"
-        raise Refused(f"The scopes {said}.", problems=[Problem("scopes", said)])
+        raise Refused(f"The scopes {said}.", problems=[Problem("scopes", said, code="not_allowed")])
     return tuple(each for each in Scope if each in wanted)
 
 

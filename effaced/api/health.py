@@ -38,7 +38,7 @@ def ready() -> Response:
         "data_map": _check(lambda: runtime.plan, "can't be used; `effaced datamap check` says why"),
         "resolvers": _check(lambda: runtime.registry, "can't be loaded; `effaced resolver list` says why"),
     }
-    problems = [Problem(name, said) for name, said in checks.items() if said != _OK]
+    problems = [Problem(name, said, code="not_ready") for name, said in checks.items() if said != _OK]
     if problems:
         raise ApiProblem(
             UNAVAILABLE, "effaced is not ready.", problems=problems, headers={"Retry-After": "10"}

@@ -19,6 +19,7 @@ from pydantic import (
     StringConstraints,
     WithJsonSchema,
 )
+from pydantic_core import PydanticCustomError
 
 from effaced.core import clock
 from effaced.core.paging import PAGE
@@ -34,7 +35,8 @@ PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 def _representable(at: datetime) -> datetime:
     # Beyond these years a time zone can move a moment out of what a datetime can hold.
     if not _EARLIEST <= at.year <= _LATEST:
-        raise ValueError(f"must be between the years {_EARLIEST} and {_LATEST}")
+        said = f"must be between the years {_EARLIEST} and {_LATEST}"
+        raise PydanticCustomError("value", said, {"code": "out_of_range"})  # type: ignore[misc]
     return at
 
 

@@ -48,7 +48,7 @@ def export(
     if which.type is not None and which.type not in TYPES:
         raise Refused(
             "There is no such type of event.",
-            problems=[Problem("type", f"one of {', '.join(sorted(TYPES))}")],
+            problems=[Problem("type", f"one of {', '.join(sorted(TYPES))}", code="not_allowed")],
         )
     spool = Spool(spool_dir)
     try:

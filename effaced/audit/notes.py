@@ -18,6 +18,7 @@ from effaced.core.errors import NotFound, Problem, Refused
 from effaced.model import new_id
 
 LONGEST = 2_000
+_NOT_UNICODE = "has characters that are not valid Unicode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def write_note(
     """
     text = text.strip()
     if said := problem_of_note(text):
-        raise Refused(f"The {field} {said}.", problems=[Problem(field, said)])
+        raise Refused(f"The {field} {said}.", problems=[Problem(field, said, code=code_of_note(said))])
     note_id = new_id()
     sealed = keyring.seal(text.encode(), purpose="note", context=str(note_id))
     session.add(
@@ -73,8 +74,13 @@ def problem_of_note(text: str) -> str | None:
     if not any(each.isprintable() and not each.isspace() for each in text):
         return "is missing"
     if any("\ud800" <= each <= "\udfff" for each in text):
-        return "has characters that are not valid Unicode"
+        return _NOT_UNICODE
     return f"is longer than {LONGEST} characters" if len(text) > LONGEST else None
+
+
+def code_of_note(said: str) -> str:
+    """The code of what `problem_of_note` says."""
+    return {"is missing": "empty", _NOT_UNICODE: "malformed"}.get(said, "too_long")
 
 
 def forget_note(session: Session, note_id: UUID, *, actor: str) -> None:

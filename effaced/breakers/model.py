@@ -80,7 +80,7 @@ def require_name(service_name: str) -> str:
     scope, found, key = service_name.partition(":")
     if not found or scope not in (RESOLVER, HOST) or name_problem("", key):
         expected = f"must be resolver:NAME or host:NAME, with 1 to {LONGEST} printable characters as NAME"
-        raise Refused(f"A breaker's name {expected}.", problems=[Problem("name", expected)])
+        raise Refused(f"A breaker's name {expected}.", problems=[Problem("name", expected, code="malformed")])
     return canonical_name(service_name)
 
 

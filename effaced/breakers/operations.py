@@ -245,7 +245,7 @@ def require_code(reason: str) -> None:
     """Free text belongs in a note, which can be erased."""
     if not _CODE.fullmatch(reason):
         said = "must be a code or a note's id; free text belongs in a note"
-        raise Refused(f"The reason {said}.", problems=[Problem("reason", said)])
+        raise Refused(f"The reason {said}.", problems=[Problem("reason", said, code="malformed")])
 
 
 def _manually(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -237,7 +237,7 @@ class BreakerPolicies:
         beside = () if role else (ROLES,)
         wrong = [each for each in _invalid(own, beside) if each.where]
         wrong += [each for each in _invalid(self._layered(service_name, role)) if not each.where]
-        return [Problem(f"{where}.{each.where}".rstrip("."), each.message) for each in wrong]
+        return [replace(each, where=f"{where}.{each.where}".rstrip(".")) for each in wrong]
 
 
 def with_lowercase_hosts(tree: Tree) -> Tree:

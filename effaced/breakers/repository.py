@@ -77,7 +77,7 @@ class CircuitBreakerStateRepository:
     def get_open_states(self, limit: int | None = None) -> list[CircuitBreakerStateData]:
         """Those in the state open, the longest open first."""
         if limit is not None and limit < 0:
-            _refuse([Problem("limit", "must be at least 0")])
+            _refuse([Problem("limit", "must be at least 0", code="too_small")])
         never = datetime.max.replace(tzinfo=UTC)
         found = [row for row in self._store.load_all() if row.state is BreakerState.OPEN]
         found.sort(key=lambda row: (row.opened_at or never, row.service_name))
@@ -304,24 +304,30 @@ def _state(word: str) -> BreakerState:
         return BreakerState(word.lower())
     except ValueError:
         message = f"must be one of {', '.join(BreakerState)}"
-        raise Refused(f"The state {message}.", problems=[Problem("state", message)]) from None
+        raise Refused(
+            f"The state {message}.", problems=[Problem("state", message, code="not_allowed")]
+        ) from None
 
 
 def _pin_state(word: str) -> BreakerState:
     state = _state(word)
     if state is BreakerState.HALF_OPEN:
         message = "must be open or closed"
-        raise Refused(f"The state of a pin {message}.", problems=[Problem("state", message)])
+        raise Refused(
+            f"The state of a pin {message}.", problems=[Problem("state", message, code="not_allowed")]
+        )
     return state
 
 
 def _require_moments(**moments: datetime | None) -> None:
     given = {name: moment for name, moment in moments.items() if moment is not None}
     problems = [
-        Problem(name, "must have a time zone") for name, moment in given.items() if moment.tzinfo is None
+        Problem(name, "must have a time zone", code="malformed")
+        for name, moment in given.items()
+        if moment.tzinfo is None
     ]
     problems += [
-        Problem(name, f"must be between the years {_FIRST_YEAR} and {_LAST_YEAR}")
+        Problem(name, f"must be between the years {_FIRST_YEAR} and {_LAST_YEAR}", code="out_of_range")
         for name, moment in given.items()
         if not _FIRST_YEAR <= moment.year <= _LAST_YEAR
     ]
@@ -331,7 +337,7 @@ def _require_moments(**moments: datetime | None) -> None:
 def _require_counts(most: int, **counts: int | None) -> None:
     _refuse(
         [
-            Problem(name, f"must be between 0 and {most}")
+            Problem(name, f"must be between 0 and {most}", code="out_of_range")
             for name, count in counts.items()
             if count is not None and not 0 <= count <= most
         ]

@@ -90,7 +90,9 @@ def require_window(seconds: float) -> timedelta:
     """The period to read. Attempts are kept for a day, so it is at most that."""
     if not SHORTEST_S <= seconds <= LONGEST_S:
         message = f"must be between {SHORTEST_S} and {LONGEST_S}"
-        raise Refused(f"The window_s {message}.", problems=[Problem("window_s", message)])
+        raise Refused(
+            f"The window_s {message}.", problems=[Problem("window_s", message, code="out_of_range")]
+        )
     return timedelta(seconds=seconds)
 
 

@@ -68,7 +68,7 @@ def decode(token: str, *kinds: type) -> Key:
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         fits, key = False, ()
     if not fits:
-        problem = Problem("after", "is not the start of a page of this list")
+        problem = Problem("after", "is not the start of a page of this list", code="malformed")
         raise Refused("This page can't be found. Start again at the top of the list.", problems=[problem])
     return key
 

@@ -12,6 +12,23 @@ from effaced.core.errors import ConfigurationError, Problem
 
 M = TypeVar("M", bound=BaseModel)
 LONGEST_COMPARED = 255
+_MALFORMED = ("_parsing", "_invalid", "_inexact", "_mismatch", "_unicode", "_aware")
+_CODES = {
+    "missing": "missing",
+    "extra_forbidden": "unknown_field",
+    "enum": "not_allowed",
+    "literal_error": "not_allowed",
+    "int_from_float": "wrong_type",
+    "finite_number": "wrong_type",
+    "greater_than": "too_small",
+    "greater_than_equal": "too_small",
+    "less_than": "too_large",
+    "less_than_equal": "too_large",
+    "string_too_short": "too_short",
+    "too_short": "too_short",
+    "string_too_long": "too_long",
+    "too_long": "too_long",
+}
 
 
 class Strict(BaseModel):
@@ -48,8 +65,17 @@ def problems_of(
             message = "is required"
         else:
             message = each["msg"].removeprefix("Value error, ")
-        problems.append(Problem(".".join(str(part) for part in place), message))
+        problems.append(Problem(".".join(str(part) for part in place), message, code=code_of(each["type"])))
     return problems
+
+
+def code_of(kind: str) -> str:
+    """The code, which never changes its meaning, of what pydantic calls so."""
+    if kind in _CODES:
+        return _CODES[kind]
+    if kind.endswith("_type"):
+        return "wrong_type"
+    return "malformed" if kind.endswith(_MALFORMED) else "invalid"
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

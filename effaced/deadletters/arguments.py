@@ -183,9 +183,11 @@ def facts(argument: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
     for key, value in (values or {}).items():
         where = f"{argument}.{_printable_key(key)}"
         if key not in allowed:
-            problems.append(Problem(where, f"is not kept; only {', '.join(allowed)} are"))
+            problems.append(
+                Problem(where, f"is not kept; only {', '.join(allowed)} are", code="unknown_field")
+            )
         elif not allowed[key](value):
-            problems.append(Problem(where, "has a value of the wrong kind"))
+            problems.append(Problem(where, "has a value of the wrong kind", code="wrong_type"))
     if problems:
         raise UnknownFacts(problems)
     return {key: str(value) if isinstance(value, UUID) else value for key, value in (values or {}).items()}

@@ -51,7 +51,7 @@ def assign(session: Session, dead_letter_id: UUID, officer_id: UUID | None, *, a
         officer = get_officer(session, officer_id)
         if officer is None or officer.role is Role.AUDITOR:
             rule = "must be an active officer who is not an auditor"
-            raise Refused(f"The officer {rule}.", problems=[Problem("officer", rule)])
+            raise Refused(f"The officer {rule}.", problems=[Problem("officer", rule, code="not_allowed")])
     if found.assigned_to == officer_id:
         return False
     event = DeadLetterAssigned(dead_letter_id=dead_letter_id, officer_id=officer_id)

@@ -30,7 +30,10 @@ def validate_corrections(
     """
     if bool(corrections) != (kind is RequestKind.RECTIFICATION):
         said = "goes with a rectification only" if corrections else "is missing"
-        raise Refused(f"Invalid request: `corrections` {said}.", problems=[Problem("corrections", said)])
+        raise Refused(
+            f"Invalid request: `corrections` {said}.",
+            problems=[Problem("corrections", said, code="not_allowed" if corrections else "missing")],
+        )
     if not corrections:
         return []
     named = _named_by_category(plan.data_map, corrections)

@@ -35,7 +35,7 @@ def require_hours(hours: int) -> None:
     """Refuse a window longer than the hours that are kept."""
     if not 1 <= hours <= MOST_HOURS:
         said = f"must be between 1 and {MOST_HOURS}"
-        raise Refused(f"The number of hours {said}.", problems=[Problem("hours", said)])
+        raise Refused(f"The number of hours {said}.", problems=[Problem("hours", said, code="out_of_range")])
 
 
 def read_hours(session: Session, hours: int) -> dict[datetime, Mapping[str, Figures]]:

@@ -164,11 +164,15 @@ def read_bodies(
 
 def check_rate(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Check the override of a rate limit, which has one field."""
-    problems = [Problem(name, "is not a known field") for name in changes if name != "rate_per_second"]
+    problems = [
+        Problem(name, "is not a known field", code="unknown_field")
+        for name in changes
+        if name != "rate_per_second"
+    ]
     rate = changes.get("rate_per_second", 1)
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= MOST_PER_SECOND:
         said = f"must be a number above 0 and at most {MOST_PER_SECOND}"
-        problems.append(Problem("rate_per_second", said))
+        problems.append(Problem("rate_per_second", said, code="out_of_range"))
     if problems:
         raise Refused("The rate limit is invalid.", problems=problems)
     return dict(changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from effaced.core import retry_defaults as defaults
 from effaced.core.arguments import checked, require_positive
-from effaced.core.errors import Problem, Refused
+from effaced.core.errors import Refused
 from effaced.core.strict import Strict, problems_of
 
 DAY = 86_400.0
@@ -120,7 +120,7 @@ def check_changes(changes: Mapping[str, Any], *, under: str = "") -> dict[str, A
     except ValidationError as error:
         dot = f"{under}." if under else ""
         problems = [
-            Problem(f"{dot}{each.where}", each.message)
+            replace(each, where=f"{dot}{each.where}")
             for each in problems_of(error, RetryPolicy)
             if each.where.partition(".")[0] in changes  # the other delay gave way, and may be wrong with it
         ]

@@ -22,7 +22,8 @@ def pause(
     if hours is not None and not 0 < hours <= MOST_HOURS:
         said = f"must be more than 0 and at most {MOST_HOURS}"
         raise Refused(
-            f"The hours {said.replace('must', 'of a pause must')}.", problems=[Problem("hours", said)]
+            f"The hours {said.replace('must', 'of a pause must')}.",
+            problems=[Problem("hours", said, code="out_of_range")],
         )
     note = write_note(session, keyring, reason, author=actor)
     until = dbtime.now(session) + timedelta(hours=hours) if hours is not None else None

@@ -69,7 +69,9 @@ def start_redrive(
     """
     if per_second is not None and not 0.01 <= per_second <= FASTEST:
         said = f"must be from 0.01 to {FASTEST:g}"
-        raise Refused(f"The pace {said} a second.", problems=[Problem("per_second", said)])
+        raise Refused(
+            f"The pace {said} a second.", problems=[Problem("per_second", said, code="out_of_range")]
+        )
     chosen = taken_of(which)
     if chosen is None:
         raise _nothing_matches()
@@ -106,7 +108,9 @@ def start_redrive(
 
 def _nothing_matches() -> Refused:
     said = "fits no open dead letter"
-    return Refused(f"Nothing to requeue: the filter {said}.", problems=[Problem("filter", said)])
+    return Refused(
+        f"Nothing to requeue: the filter {said}.", problems=[Problem("filter", said, code="nothing_matches")]
+    )
 
 
 def cancel_redrive(session: Session, redrive_id: UUID, *, actor: str) -> None:

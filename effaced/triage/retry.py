@@ -97,7 +97,9 @@ def redrive(
     ids = list(dict.fromkeys(ids))
     if not 1 <= len(ids) <= MOST:
         said = "choose at least one" if not ids else f"choose at most {MOST} at once"
-        raise Refused(f"Requeue: {said}.", problems=[Problem("ids", said)])
+        raise Refused(
+            f"Requeue: {said}.", problems=[Problem("ids", said, code="too_long" if ids else "empty")]
+        )
     note = write_note(session, keyring, reason, author=actor)
     results = replay(session, ids, actor=actor, note=note, force=force)
     requeued = sum(each.requeued for each in results)

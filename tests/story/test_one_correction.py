@@ -33,11 +33,11 @@ def test_from_post_to_completed(migrated_url: str, redis_url: str, tmp_path: Pat
         )
 
         told = shop.get(request_id)
-        assert {entry["system"]: (entry["operation"], entry["outcome"]) for entry in told["entries"]} == {
+        assert {entry["resolver"]: (entry["operation"], entry["outcome"]) for entry in told["entries"]} == {
             "payment": ("rectify", "rectified"),
             "crm": ("rectify", "rectified"),
         }
-        assert {entry["system"]: entry["corrections"] for entry in told["entries"]} == {
+        assert {entry["resolver"]: entry["corrections"] for entry in told["entries"]} == {
             "payment": ["name"],
             "crm": ["name", "phone"],
         }
@@ -61,6 +61,6 @@ def test_a_system_that_can_not_correct_says_so_loudly(
         shop.start("worker")
         request_id = shop.correct(shop.people[0], email="zenobia@letters.example").json()["id"]
         eventually(shop.letters, "a dead letter for the mailing list")
-        entries = {entry["system"]: entry["status"] for entry in shop.get(request_id)["entries"]}
+        entries = {entry["resolver"]: entry["status"] for entry in shop.get(request_id)["entries"]}
         assert entries["mailing"] == "abandoned"
         assert "files" not in entries, "they hold nothing of it"

@@ -37,7 +37,7 @@ def test_from_post_to_completed(story_url: str, redis_url: str, tmp_path: Path) 
         eventually(lambda: shop.get(request_id)["status"] == "completed", "the request to be completed")
 
         told = shop.get(request_id)
-        assert {entry["system"]: entry["status"] for entry in told["entries"]} == {
+        assert {entry["resolver"]: entry["status"] for entry in told["entries"]} == {
             name: "succeeded"
             for name in ("payment", "crm", "mailing", "files")
             if name != "crm" or before.crm_ref

@@ -115,7 +115,7 @@ class Company:
 
     def ask(self, request_id: str) -> httpx.Response:
         return loopback.get(
-            f"{self.address}/api/v1/requests/{request_id}",
+            f"{self.address}/api/v1/requests/{request_id}?expand=entries&expand=events",
             headers={"Authorization": f"Bearer {self.token}"},
         )
 

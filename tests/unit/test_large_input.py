@@ -16,19 +16,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from effaced.api.bodies import (
-    MOST_POLICY_FIELDS,
-    MOST_PROBLEMS,
-    PolicyBody,
-    RequestBody,
-    read_body,
-    without_repeated,
-)
 from flask import Flask, request
 from sqlalchemy import types
 from werkzeug.datastructures import MultiDict
 
-from effaced.api.arguments import only
+from effaced.api.models import Body, NoQuery
+from effaced.api.operations.body import read_body, without_repeated
+from effaced.api.operations.query import read_query
+from effaced.api.operations.validation import MOST_PROBLEMS
+from effaced.api.requests.models import MOST_POLICY_FIELDS, NewRequest, PolicyFields
 from effaced.console.redrives.view import _rows_seen
 from effaced.core.errors import ConfigurationError, Problem, Refused
 from effaced.core.http_clients import RETRY_AFTER_CAP, retry_after
@@ -45,6 +41,10 @@ from effaced.requests.identifiers import LONGEST, normalise
 from effaced.resolvers.load import load_registry
 
 MILLION = 1_000_000
+
+
+class PolicyBody(Body):
+    policy: PolicyFields
 
 
 class Name(str):
@@ -64,7 +64,7 @@ def comparisons(number: int) -> int:
     return Name.compared
 
 
-def refused(body: object, model: type[RequestBody] | type[PolicyBody] = RequestBody) -> list[Problem]:
+def refused(body: object, model: type[NewRequest] | type[PolicyBody] = NewRequest) -> list[Problem]:
     app = Flask("test")
     data = body if isinstance(body, str) else json.dumps(body)
     with (
@@ -84,20 +84,20 @@ class TestBodies:
     def test_a_name_that_is_there_twice_among_many_is_found(self) -> None:
         inner = ", ".join(f'"n{each}": 1' for each in range(20_000))
         body = f'{{"policy": {{"x": {{{inner}, "n7": 2}}}}}}'
-        assert refused(body, PolicyBody) == [Problem("n7", "is there twice")]
+        assert refused(body, PolicyBody) == [Problem("n7", "is there twice", code="repeated")]
 
     @pytest.mark.parametrize("field", ["retry", "policy"])
     def test_a_policy_of_very_many_fields_is_refused_by_its_name(self, field: str) -> None:
         fields = {f"max_attempt_{each}": 1 for each in range(MOST_POLICY_FIELDS + 1)}
         body = {"retry": fields, "kind": "erasure", "subject": {"id": "1"}} if field == "retry" else {}
-        problems = refused(body or {"policy": fields}, RequestBody if body else PolicyBody)
-        assert problems == [Problem(field, f"must have at most {MOST_POLICY_FIELDS} names")]
+        problems = refused(body or {"policy": fields}, NewRequest if body else PolicyBody)
+        assert problems == [Problem(field, f"must have at most {MOST_POLICY_FIELDS} names", code="too_long")]
 
     def test_of_very_many_problems_the_first_are_named_and_the_others_counted(self) -> None:
         body = {"kind": "erasure", "subject": {"id": "1"}} | {f"x{each}": 1 for each in range(5_000)}
         problems = refused(body)
         assert len(problems) == MOST_PROBLEMS + 1
-        assert problems[-1] == Problem("body", f"has {5_000 - MOST_PROBLEMS} more problems")
+        assert problems[-1] == Problem("body", f"has {5_000 - MOST_PROBLEMS} more problems", code="more")
         twice = ", ".join(f'"n{each}": 1, "n{each}": 2' for each in range(5_000))
         assert len(refused(f'{{"policy": {{"x": {{{twice}}}}}}}', PolicyBody)) == MOST_PROBLEMS + 1
 
@@ -116,8 +116,8 @@ class TestBodies:
 class TestQueries:
     def test_of_very_many_unknown_arguments_the_first_are_named(self) -> None:
         with pytest.raises(Refused) as error:
-            only(MultiDict({f"a{each}": "1" for each in range(10_000)}), "status")
-        assert len(error.value.problems) == 20
+            read_query(NoQuery, MultiDict({f"a{each}": "1" for each in range(10_000)}))
+        assert len(error.value.problems) == MOST_PROBLEMS
 
     @pytest.mark.parametrize("content", [b"[" * 3_000, b"[" * MILLION, b"1" * 6_000, b"1" * MILLION])
     def test_a_page_token_of_any_content_is_refused(self, content: bytes) -> None:

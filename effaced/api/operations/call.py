@@ -11,9 +11,11 @@ from sqlalchemy.orm import Session
 from effaced.api.models import Answer
 from effaced.api.operations.caller import Caller
 from effaced.core.crypto import Keyring
+from effaced.core.log import get_logger
 from effaced.runtime import Runtime
 
 A = TypeVar("A", bound=Answer | None, covariant=True)
+_log = get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -35,12 +37,15 @@ class Call:
         return self.caller.actor
 
     def after_commit(self, action: Callable[[], object]) -> None:
-        """Do this once what was changed is committed. It must not raise: the answer stands already."""
+        """Do this once what was changed is committed. Whether it works changes nothing of the answer."""
         self._after_commit.append(action)
 
     def committed(self) -> None:
         for action in self._after_commit:
-            action()
+            try:
+                action()
+            except Exception as error:  # the caller would repeat what is done already
+                _log.error("after_commit_failed", exc_info=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -29,8 +31,10 @@ class StoredAnswer:
     """What was answered, as it is kept."""
 
     status: int
-    body: dict[str, Any]
+    body: dict[str, Any] | None
+    """None where the answer has no content."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class RepeatableCall:
                 KEY_REUSED,
                 f"This {HEADER} was sent with another call or body before. A new call needs its own key.",
             )
-        return StoredAnswer(stored.status_code, stored.answer, stored.headers or {})
+        body = None if stored.status_code == HTTPStatus.NO_CONTENT else stored.answer
+        return StoredAnswer(stored.status_code, body, stored.headers or {}, replayed=True)
 
     def remember(self, session: Session, keyring: Keyring, answer: StoredAnswer) -> None:
         """Keep the answer, in the transaction of what it tells of."""
@@ -68,7 +73,7 @@ class RepeatableCall:
                 key_hmac=keyring.fingerprint(self.key, purpose=_PURPOSE).hmac,
                 body_hmac=keyring.fingerprint(self.content, purpose=_PURPOSE).hmac,
                 status_code=answer.status,
-                answer=answer.body,
+                answer=answer.body or {},
                 headers=dict(answer.headers) or None,
                 created_at=clock.now(),
             )
@@ -85,5 +90,6 @@ def repeatable_call(api_key_id: UUID, body: Body | None) -> RepeatableCall | Non
         problem = Problem(HEADER, said, code="malformed")
         raise Refused(f"The header {HEADER} {said}.", problems=[problem])
     # As it was understood: the order of names and the space between them mean nothing.
-    sent = "" if body is None else body.model_dump_json(exclude_unset=True)
-    return RepeatableCall(api_key_id, key, f"{request.path} {sent}")
+    sent = None if body is None else body.model_dump(mode="json", exclude_unset=True)
+    content = [request.path, sorted(request.args.items(multi=True)), sent]
+    return RepeatableCall(api_key_id, key, json.dumps(content, sort_keys=True))

@@ -64,8 +64,9 @@ def _kind(annotation: Any) -> tuple[type, bool]:
     if origin is Annotated:
         return _kind(get_args(annotation)[0])
     if origin in (Union, UnionType):
-        (inner,) = [each for each in get_args(annotation) if each is not type(None)]
-        return _kind(inner)
+        kinds = {_kind(each) for each in get_args(annotation) if each is not type(None)}
+        # Of several kinds, such as two enums, the text itself says which one is meant.
+        return kinds.pop() if len(kinds) == 1 else (str, False)
     if origin in (list, tuple):
         return _kind(get_args(annotation)[0])[0], True
     return annotation if isinstance(annotation, type) else str, False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from flask import Response, current_app, g, jsonify, request
@@ -21,10 +23,13 @@ from effaced.api.operations.problems import FORBIDDEN, ApiProblem
 from effaced.api.operations.query import read_query
 from effaced.api.operations.rate_limit import installed
 from effaced.api.operations.version import require_known_version
-from effaced.core.errors import Conflict
+from effaced.core.db.engine import error_code
+from effaced.core.errors import Conflict, Problem
 from effaced.core.log import get_logger
 from effaced.runtime import Runtime
 
+_TRIES = 3
+_RACES = {"sqlstate_23505", "sqlite_constraint_unique", "sqlite_constraint_primarykey"}
 _log = get_logger(__name__)
 
 
@@ -53,7 +58,8 @@ def _run(operation: Operation, path: dict[str, str]) -> Response:
     if operation.body is not None:
         given["body"] = read_body(request, operation.body)
     repeatable = repeatable_call(caller.key.id, given.get("body")) if operation.method == "POST" else None
-    return _answer(operation, _in_a_transaction(operation, runtime, caller, repeatable, given))
+    answer = _in_a_transaction(operation, runtime, caller, repeatable, given)
+    return answer if isinstance(answer, Response) else _response(answer)
 
 
 def _in_a_transaction(
@@ -62,7 +68,7 @@ def _in_a_transaction(
     caller: Caller,
     repeatable: RepeatableCall | None,
     given: dict[str, Any],
-) -> Reply[Answer | None] | StoredAnswer | Response:
+) -> StoredAnswer | Response:
     """What the operation answers. What it changes, and the answer to the same call again, commit together.
 
     When the same call, or the same person, comes in twice at once, the database lets one of them through; the
@@ -70,7 +76,7 @@ def _in_a_transaction(
     """
     begin: Callable[[], AbstractContextManager[Session]]
     begin = runtime.db.begin if operation.writes else runtime.db.read
-    for _ in range(2):
+    for _ in range(_TRIES):
         try:
             with begin() as session:
                 if repeatable and (earlier := repeatable.earlier_answer(session, runtime.keyring)):
@@ -79,17 +85,18 @@ def _in_a_transaction(
                 reply = operation.view(call, **given)
                 if isinstance(reply, Response):
                     return reply
-                reply = reply if isinstance(reply, Reply) else Reply(reply)
+                answer = _written(operation, reply if isinstance(reply, Reply) else Reply(reply))
                 if repeatable:
-                    stored = _stored(operation, reply)
-                    repeatable.remember(session, runtime.keyring, stored)
-        except IntegrityError:
-            if not operation.writes:
+                    kept = _without_secrets(answer, operation.secrets)
+                    repeatable.remember(session, runtime.keyring, kept)
+        except IntegrityError as error:
+            # Anything else that a constraint refuses is a mistake of ours, and would be one again.
+            if not operation.writes or error_code(error) not in _RACES:
                 raise
             _log.info("call_raced", operation=operation.id)
         else:
             call.committed()
-            return reply
+            return answer
     raise Conflict("The same call is being made several times right now. Send it again.")
 
 
@@ -98,31 +105,27 @@ def _require_live_key(caller: Caller, operation: Operation) -> None:
         raise ApiProblem(
             FORBIDDEN,
             "This is a sandbox key: it tries requests out and executes nothing. Use a live key for this.",
+            problems=[Problem("Authorization", "needs a live key", code="sandbox_key")],
         )
 
 
-def _answer(operation: Operation, reply: Reply[Answer | None] | StoredAnswer | Response) -> Response:
-    if isinstance(reply, Response):
-        return reply
-    if isinstance(reply, StoredAnswer):
-        response = _response(reply.body, reply.status)
+def _written(operation: Operation, reply: Reply[Answer | None]) -> StoredAnswer:
+    if reply.answer is None:
+        return StoredAnswer(HTTPStatus.NO_CONTENT, None, reply.headers)
+    return StoredAnswer(reply.status or operation.status, reply.answer.model_dump(mode="json"), reply.headers)
+
+
+def _without_secrets(answer: StoredAnswer, secrets: tuple[str, ...]) -> StoredAnswer:
+    if not secrets or answer.body is None:
+        return answer
+    return replace(answer, body={**answer.body, **dict.fromkeys(secrets)})
+
+
+def _response(answer: StoredAnswer) -> Response:
+    # jsonify writes in the order of the names, so that a replayed answer is the same to the byte.
+    response = Response() if answer.body is None else jsonify(answer.body)
+    response.status_code = answer.status
+    response.headers.update(answer.headers)
+    if answer.replayed:
         response.headers["Idempotent-Replay"] = "true"
-    elif reply.answer is None:
-        response = Response(status=204)
-    else:
-        response = _response(reply.answer.model_dump(mode="json"), reply.status or operation.status)
-    response.headers.update(reply.headers)
     return response
-
-
-def _response(body: object, status: int) -> Response:
-    response = jsonify(body)  # in the order of the names: a replayed answer is the same to the byte
-    response.status_code = status
-    return response
-
-
-def _stored(operation: Operation, reply: Reply[Answer | None]) -> StoredAnswer:
-    body = {} if reply.answer is None else reply.answer.model_dump(mode="json")
-    withheld = dict.fromkeys(operation.secrets)
-    status = reply.status or (operation.status if reply.answer is not None else 204)
-    return StoredAnswer(status, {**body, **withheld}, dict(reply.headers))

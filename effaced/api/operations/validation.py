@@ -9,49 +9,49 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from effaced.core.errors import Problem
+from effaced.core.strict import code_of
 
 # More mistakes than anybody reads.
 MOST_PROBLEMS = 50
 # Unknown fields are named in the answer; only what looks like a name is.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,126}|[0-9]{1,9}")
 _UNKNOWN = "extra_forbidden"
-# Per pydantic's type: the code, which never changes its meaning, and the message.
 _WORDS = {
-    "missing": ("missing", "is missing"),
-    _UNKNOWN: ("unknown_field", "is not a known field"),
-    "string_type": ("wrong_type", "must be a string"),
-    "model_type": ("wrong_type", "must be an object"),
-    "model_attributes_type": ("wrong_type", "must be an object"),
-    "dict_type": ("wrong_type", "must be an object of names and values"),
-    "list_type": ("wrong_type", "must be a list"),
-    "int_type": ("wrong_type", "must be a whole number"),
-    "int_from_float": ("wrong_type", "must be a whole number"),
-    "float_type": ("wrong_type", "must be a number"),
-    "bool_type": ("wrong_type", "must be true or false"),
-    "finite_number": ("wrong_type", "must be a finite number"),
-    "uuid_type": ("wrong_type", "must be an id"),
-    "uuid_parsing": ("malformed", "must be an id"),
-    "datetime_type": ("wrong_type", "must be a moment such as 2026-03-02T09:30:00Z"),
-    "datetime_parsing": ("malformed", "must be a moment such as 2026-03-02T09:30:00Z"),
-    "datetime_from_date_parsing": ("malformed", "must be a moment such as 2026-03-02T09:30:00Z"),
-    "datetime_object_invalid": ("malformed", "must be a moment such as 2026-03-02T09:30:00Z"),
-    "timezone_aware": ("malformed", "must say its offset from UTC, as in 2026-03-02T09:30:00Z"),
-    "date_type": ("wrong_type", "must be a date such as 2026-03-02"),
-    "date_parsing": ("malformed", "must be a date such as 2026-03-02"),
-    "date_from_datetime_parsing": ("malformed", "must be a date such as 2026-03-02"),
-    "date_from_datetime_inexact": ("malformed", "must be a date such as 2026-03-02"),
-    "string_too_short": ("empty", "must not be empty"),
-    "string_too_long": ("too_long", "must have at most {max_length} characters"),
-    "string_pattern_mismatch": ("malformed", "has characters that are not allowed here"),
-    "string_unicode": ("malformed", "must be readable as Unicode"),
-    "literal_error": ("not_allowed", "must be {expected}"),
-    "enum": ("not_allowed", "must be {expected}"),
-    "greater_than_equal": ("too_small", "must be at least {ge}"),
-    "greater_than": ("too_small", "must be more than {gt}"),
-    "less_than_equal": ("too_large", "must be at most {le}"),
-    "less_than": ("too_large", "must be less than {lt}"),
-    "too_short": ("empty", "must not be empty"),
-    "too_long": ("too_long", "must have at most {max_length} items"),
+    "missing": "is missing",
+    _UNKNOWN: "is not a known field",
+    "string_type": "must be a string",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "dict_type": "must be an object of names and values",
+    "list_type": "must be a list",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "finite_number": "must be a finite number",
+    "uuid_type": "must be an id",
+    "uuid_parsing": "must be an id",
+    "datetime_type": "must be a moment such as 2026-03-02T09:30:00Z",
+    "datetime_parsing": "must be a moment such as 2026-03-02T09:30:00Z",
+    "datetime_from_date_parsing": "must be a moment such as 2026-03-02T09:30:00Z",
+    "datetime_object_invalid": "must be a moment such as 2026-03-02T09:30:00Z",
+    "timezone_aware": "must say its offset from UTC, as in 2026-03-02T09:30:00Z",
+    "date_type": "must be a date such as 2026-03-02",
+    "date_parsing": "must be a date such as 2026-03-02",
+    "date_from_datetime_parsing": "must be a date such as 2026-03-02",
+    "date_from_datetime_inexact": "must be a date such as 2026-03-02",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "has characters that are not allowed here",
+    "string_unicode": "must be readable as Unicode",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "too_short": "must have at least {min_length} items",
+    "too_long": "must have at most {max_length} items",
 }
 _CONTROL_CHARACTERS = r"\x00-\x1f\x7f"
 
@@ -71,13 +71,18 @@ def shown(part: str | int) -> str:
 
 
 def _problem(detail: ErrorDetails, unknown: str | None) -> Problem:
-    where = ".".join(shown(part) for part in detail["loc"]) or "body"
+    # pydantic says `[key]` where the name itself is wrong; that name stands before it.
+    where = ".".join(shown(part) for part in detail["loc"] if part != "[key]") or "body"
     context: dict[str, Any] = detail.get("ctx", {})
     if detail["type"] == "value":  # our own validators'
         return Problem(where, detail["msg"], code=context.get("code", "invalid"))
-    code, message = _WORDS.get(detail["type"], ("invalid", "is not valid"))
+    code, message = code_of(detail["type"]), _WORDS.get(detail["type"], "is not valid")
+    if code == "too_short" and context.get("min_length") == 1:
+        code, message = "empty", "must not be empty"
     if detail["type"] == _UNKNOWN and unknown:
         message = unknown
+    if context.get("field_type") == "Dictionary":
+        message = message.replace("items", "names")
     if _CONTROL_CHARACTERS in str(context.get("pattern", "")):
         message = "must not contain control characters"
     return Problem(where, message.format(**context), code=code)

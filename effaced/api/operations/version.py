@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import request
+from flask import Flask, Response, request
 
 from effaced.api.operations.problems import UNKNOWN_VERSION, ApiProblem
 from effaced.core.errors import Problem
@@ -10,6 +10,12 @@ from effaced.core.errors import Problem
 HEADER = "Effaced-Version"
 CURRENT = "2026-11-20"
 SUPPORTED = (CURRENT,)
+_PREFIX = "/api/v1/"
+
+
+def register(app: Flask) -> None:
+    """Send the version with every answer below /api/v1, also where there is no such path."""
+    app.after_request(_send_version)
 
 
 def require_known_version() -> None:
@@ -22,3 +28,9 @@ def require_known_version() -> None:
             f"The header {HEADER} {said}.",
             problems=[Problem(HEADER, said, code="not_allowed")],
         )
+
+
+def _send_version(response: Response) -> Response:
+    if f"{request.path}/".startswith(_PREFIX):
+        response.headers[HEADER] = CURRENT
+    return response

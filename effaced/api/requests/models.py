@@ -78,7 +78,7 @@ Metadata = Annotated[
         Annotated[str, StringConstraints(pattern=KEY_PATTERN)],
         Annotated[str, StringConstraints(pattern=VALUE_PATTERN)],
     ],
-    Field(max_length=MOST_KEYS),
+    Field(max_length=MOST_KEYS, json_schema_extra={"additionalProperties": False}),
 ]
 
 

@@ -48,10 +48,12 @@ def changes_for(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Cor
         where = f"corrections.{_printable(correction.column)}"
         columns, message = _columns_to_correct(data_map, correction.column)
         if message:
-            problems.append(Problem(where, message))
+            problems.append(Problem(where, message, code="not_correctable"))
         for table, column in columns:
             if (table, column) in changes:
-                problems.append(Problem(where, "is there twice, by its category and by its column"))
+                problems.append(
+                    Problem(where, "is there twice, by its category and by its column", code="repeated")
+                )
                 continue
             live = schema.tables[table].columns[column]
             try:
@@ -59,7 +61,7 @@ def changes_for(schema: LiveSchema, data_map: DataMap, corrections: Sequence[Cor
                     table, column, convert_value(live, correction.value, schema.dialect)
                 )
             except UnsuitableValue as unfit:
-                problems.append(Problem(where, str(unfit)))
+                problems.append(Problem(where, str(unfit), code="unsuitable_value"))
     if problems:
         unique = list(dict.fromkeys(problems))
         raise Refused("The corrections are invalid.", problems=unique)

@@ -92,7 +92,10 @@ class ErasurePlan:
         if people in self.others:
             return self.others[people]
         known = one_of([self.data_map.people[0].name, *self.others])
-        raise Refused("The subject is not known.", problems=[Problem("subject.type", f"must be {known}")])
+        raise Refused(
+            "The subject is not known.",
+            problems=[Problem("subject.type", f"must be {known}", code="not_allowed")],
+        )
 
     def hash_input(self, subject_id: str) -> str:
         """What a person's keyed hash is made from, so that customer 7 is not employee 7.

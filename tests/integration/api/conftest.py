@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from flask import Flask
@@ -26,14 +27,18 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.orm import Session
 from structlog.testing import capture_logs
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
-from effaced.accounts.tables import ApiKey
+from effaced.accounts.scopes import DEFAULT, NEED_AN_OFFICER
+from effaced.accounts.tables import ApiKey, Officer
+from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Base
+from effaced.model import Role, new_id
 from effaced.runtime import Runtime
 
 DATAMAP = """
@@ -106,12 +111,42 @@ class Api:
     def get(self, path: str, *, token: str | None = None) -> TestResponse:
         return self.app.test_client().get(path, headers=self.headers(token))
 
+    def whole(self, path: str, *, token: str | None = None) -> Any:
+        """A request with everything that its answer can have besides."""
+        return self.get(f"{path}?expand=entries&expand=events", token=token).get_json()
+
+    def trail(self, request: Any, *, token: str | None = None) -> list[dict[str, Any]]:
+        """The events of a request as its caller sees them, oldest first."""
+        answer = self.get(f"{request['links']['self']}/events", token=token)
+        assert answer.status_code == 200, answer.text
+        return list(reversed(answer.get_json()["data"]))
+
+    def call(self, method: str, path: str, *, token: str | None = None, **options: Any) -> TestResponse:
+        """Any call; `headers` come on top of the key's."""
+        headers = {**self.headers(token), **options.pop("headers", {})}
+        return self.app.test_client().open(path, method=method, headers=headers, **options)
+
     def headers(self, token: str | None = None) -> dict[str, str]:
         return {"Authorization": f"Bearer {token or self.token}"}
 
-    def new_key(self, name: str, approvals_needed: int = 1) -> str:
+    def new_key(
+        self,
+        name: str,
+        approvals_needed: int = 1,
+        *,
+        scopes: Iterable[str] = DEFAULT,
+        sandbox: bool = False,
+        metadata_keys: Sequence[str] = (),
+    ) -> str:
+        """The token of another key; one that decides has an officer."""
         with self.runtime.db.begin() as session:
-            _, token = create_api_key(session, name=name, approvals_needed=approvals_needed, actor="cli")
+            key, token = create_api_key(
+                session, name=name, approvals_needed=approvals_needed, actor="cli", scopes=DEFAULT
+            )
+            key.scopes = [str(each) for each in scopes]
+            key.sandbox, key.metadata_keys = sandbox, list(metadata_keys)
+            if NEED_AN_OFFICER.intersection(key.scopes):
+                key.officer_id = _officer(session, name)
         return token
 
     @staticmethod
@@ -156,6 +191,20 @@ class Api:
         counted = ", ".join(f"(SELECT count(*) FROM {name})" for name in names)
         with self.runtime.db.read() as session:
             return dict(zip(names, session.execute(text(f"SELECT {counted}")).one(), strict=True))
+
+
+def _officer(session: Session, name: str) -> UUID:
+    officer = Officer(
+        id=new_id(),
+        email=f"{name}@company.example",
+        name=name,
+        role=Role.OFFICER,
+        password_hash="none",
+        created_at=clock.now(),
+    )
+    session.add(officer)
+    session.flush()
+    return officer.id
 
 
 @pytest.fixture(autouse=True)

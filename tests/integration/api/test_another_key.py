@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 import json
 from typing import Any
 from uuid import UUID
@@ -28,18 +26,9 @@ from .conftest import Api
 
 def seen(api: Api, request: dict[str, Any], token: str | None = None) -> tuple[str, list[str]]:
     """The status of a request and the types of its events, which both routes must agree on."""
-    shown = api.get(request["links"]["self"], token=token).get_json()
-    types = [each["type"] for each in shown["events"]]
-    assert [line["type"] for line in trail(api, request, token)] == types
-    return shown["status"], types
-
-
-def trail(api: Api, request: dict[str, Any], token: str | None = None) -> list[dict[str, Any]]:
-    exported = api.get(f"{request['links']['self']}/audit", token=token).text
-    as_csv = api.get(f"{request['links']['self']}/audit?format=csv", token=token).text
-    lines = [json.loads(line) for line in exported.splitlines()]
-    assert [row["type"] for row in csv.DictReader(io.StringIO(as_csv))] == [line["type"] for line in lines]
-    return lines
+    shown = api.whole(request["links"]["self"], token=token)
+    assert api.trail(request, token=token) == shown["events"]
+    return shown["status"], [each["type"] for each in shown["events"]]
 
 
 def key_id(api: Api, name: str) -> str:
@@ -64,7 +53,7 @@ def test_the_key_that_asked_first_is_not_told_that_another_one_asked_too(api: Ap
     first = api.post(api.erasure("4")).get_json()
     api.post(api.erasure("4"), token=other)
     assert seen(api, first) == ("review", ["REQUEST_RECEIVED"])
-    assert key_id(api, "crm") not in api.get(f"{first['links']['self']}/audit").text
+    assert key_id(api, "crm") not in str(api.trail(first))
 
 
 def test_a_key_is_told_that_it_asked_twice_itself(api: Api) -> None:
@@ -117,7 +106,7 @@ def test_a_correction_overtaken_by_another_key_s_erasure_does_not_name_it(api: A
     correction = api.post(api.rectification("4", name="Ann")).get_json()
     trusted = api.new_key("crm", 0)
     erasure = api.post(api.erasure("4"), token=trusted).get_json()
-    lines = trail(api, correction)
+    lines = api.trail(correction)
     assert lines[-1]["type"] == "REQUEST_SUPERSEDED"
     assert lines[-1]["payload"]["by"] is None
     assert erasure["id"] not in json.dumps(lines)
@@ -131,7 +120,7 @@ def test_a_correction_overtaken_by_the_same_key_s_erasure_names_it(trusted_api: 
     with careful.runtime.db.begin() as session:
         session.get_one(ApiKey, careful.key.id).approvals_needed = 0
     erasure = careful.post(careful.erasure("4")).get_json()
-    assert trail(careful, correction)[-1]["payload"]["by"] == erasure["id"]
+    assert careful.trail(correction)[-1]["payload"]["by"] == erasure["id"]
 
 
 def complete(api: Api, request_id: str) -> None:

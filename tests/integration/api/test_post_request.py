@@ -34,11 +34,23 @@ def test_a_request_is_taken_in(api: Api) -> None:
         "id": body["id"],
         "kind": "erasure",
         "status": "review",
+        "state": "review",
         "received_at": "2026-03-02T09:30:00.000Z",
+        "executed_at": None,
         "completed_at": None,
+        "closed_at": None,
         "corrections": [],
+        "metadata": {},
         "steps": {"total": 0, "done": 0},
         "unverified": 0,
+        "evidence": None,
+        "verification": None,
+        "progress": None,
+        "duplicate_of": None,
+        "retry": None,
+        "sandbox": False,
+        "entries": None,
+        "events": None,
         "links": {"self": f"/api/v1/requests/{body['id']}"},
     }
 
@@ -71,12 +83,12 @@ def test_a_second_request_of_one_key_for_one_person_is_a_duplicate_of_the_first(
     first = api.post(api.erasure("4")).get_json()
     second = api.post(api.erasure("4"))
     body = second.get_json()
-    assert (second.status_code, second.headers.get("Location")) == (200, None)
+    assert (second.status_code, second.headers["Location"]) == (200, body["links"]["self"])
     assert (body["duplicate_of"], body["status"]) == (first["id"], "received")
     assert body["id"] != first["id"]
     assert body["ref"] != first["ref"]
     assert api.get(body["links"]["self"]).get_json()["duplicate_of"] == first["id"]
-    assert "duplicate_of" not in api.get(first["links"]["self"]).get_json()
+    assert api.get(first["links"]["self"]).get_json()["duplicate_of"] is None
 
 
 def test_another_key_learns_nothing_of_the_request_that_its_own_is_a_duplicate_of(api: Api) -> None:
@@ -85,11 +97,13 @@ def test_another_key_learns_nothing_of_the_request_that_its_own_is_a_duplicate_o
     second = api.post(api.erasure("4"), token=other)
     where = second.headers["Location"]
     assert second.status_code == 201
-    for answer in (second, api.get(where, token=other), api.get(f"{where}/audit", token=other)):
+    assert second.get_json()["duplicate_of"] is None
+    every = ("", "?expand=entries&expand=events", "/entries", "/events", "/attempts")
+    for answer in (second, *(api.get(f"{where}{more}", token=other) for more in every)):
         assert first["id"] not in answer.text
         assert first["ref"] not in answer.text
-        assert "duplicate_of" not in answer.text
-    for answer in (api.get(first["links"]["self"]), api.get(f"{first['links']['self']}/audit")):
+    for answer in [api.get(f"{first['links']['self']}{more}") for more in every]:
+        assert answer.status_code == 200
         assert second.get_json()["id"] not in answer.text
         assert second.get_json()["ref"] not in answer.text
 
@@ -207,9 +221,17 @@ def test_an_empty_reason_is_refused_by_name(api: Api) -> None:
     assert api.rows() == before
 
 
-def test_an_error_carries_the_id_under_which_the_log_has_it(api: Api) -> None:
-    answer = api.app.test_client().post("/api/v1/requests", headers={"X-Request-Id": "from-the-proxy"})
-    assert answer.get_json()["request_id"] == "from-the-proxy"
+def test_an_error_carries_the_id_under_which_the_log_has_it(api: Api, logs: list[Any]) -> None:
+    answer = api.app.test_client().post("/api/v1/requests", headers={"X-Trace-Id": "from-the-proxy"})
+    assert answer.get_json()["trace_id"] == answer.headers["X-Trace-Id"] == "from-the-proxy"
+    assert [entry["event"] for entry in logs] == ["web_request"]
+    assert "request_id" not in answer.get_json()
+
+
+@pytest.mark.parametrize("given", ["", "short", "x" * 65, "a b c d e f", "ada@example.org"])
+def test_a_trace_id_that_can_not_be_used_is_replaced(api: Api, given: str) -> None:
+    answer = api.app.test_client().post("/api/v1/requests", headers={"X-Trace-Id": given})
+    assert re.fullmatch(r"[0-9a-f]{32}", answer.headers["X-Trace-Id"])
 
 
 # --- Idempotency-Key ---

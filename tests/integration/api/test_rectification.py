@@ -164,8 +164,8 @@ def test_corrections_go_with_a_rectification_and_only_there(api: Api, body: Any,
 def test_an_unknown_person_is_refused_without_repeating_who(api: Api) -> None:
     answer = api.post(api.rectification("4711", name="Zenobia"))
     assert api.problem(answer)[2] == {"subject.id": "no such person in table customers"}
-    # The id of the HTTP request is random, and may have any four digits.
-    assert "4711" not in str(answer.get_json() | {"request_id": ""})
+    # The id of the HTTP call is random, and may have any four digits.
+    assert "4711" not in str(answer.get_json() | {"trace_id": ""})
 
 
 def test_an_erased_person_has_nothing_left_to_correct(trusted_api: Api) -> None:
@@ -180,7 +180,7 @@ def test_a_correction_that_waited_while_the_person_was_erased_is_closed(api: Api
     where = api.post(api.rectification("4", name="Zenobia")).headers["Location"]
     trusted = api.new_key("trusted", approvals_needed=0)
     api.post(api.erasure("4"), token=trusted)
-    told = api.get(where).get_json()
+    told = api.whole(where)
     assert told["status"] == "cancelled"
     assert told["events"][-1]["type"] == "REQUEST_SUPERSEDED"
 
@@ -192,8 +192,9 @@ def test_no_value_is_in_any_answer_log_or_table(correcting_api: Api, logs: list[
     first = correcting_api.post(correcting_api.rectification("4", **CORRECTIONS), idempotency_key="a-1")
     again = correcting_api.post(correcting_api.rectification("4", **CORRECTIONS), idempotency_key="a-1")
     asyncio.run(correcting_api.runtime.runner().run_once())
-    shown = correcting_api.get(first.headers["Location"])
-    trail = correcting_api.get(f"{first.headers['Location']}/audit")
+    shown = correcting_api.get(f"{first.headers['Location']}?expand=entries&expand=events")
+    assert shown.status_code == 200
+    trail = correcting_api.get(f"{first.headers['Location']}/events")
     refused = correcting_api.post(correcting_api.rectification("4", name=list(SECRETS)))
     assert correcting_api.customer(4).name == "Zenobia", "the company's own table is the one place"
     stored = correcting_api.everything()
@@ -224,9 +225,9 @@ def test_the_same_correction_twice_has_one_effect_and_another_is_a_conflict(api:
 def test_it_tells_operation_and_fields_of_each_call(correcting_api: Api) -> None:
     where = correcting_api.post(correcting_api.rectification("4", name="Ada", phone=None)).headers["Location"]
     asyncio.run(correcting_api.runtime.runner().run_once())
-    told = correcting_api.get(where).get_json()
+    told = correcting_api.whole(where)
     (entry,) = told["entries"]
-    assert (entry["system"], entry["operation"], entry["status"]) == ("archive", "rectify", "scheduled")
+    assert (entry["resolver"], entry["operation"], entry["status"]) == ("archive", "rectify", "scheduled")
     assert entry["corrections"] == ["name", "phone"]
     assert [event["type"] for event in told["events"]] == [
         "REQUEST_RECEIVED",

@@ -33,7 +33,11 @@ def test_a_database_that_is_gone_is_503_and_not_ready(
     assert api.problem(answer)[:2] == (503, "unavailable")
     answer = gone.test_client().get("/readyz")
     assert api.problem(answer)[:2] == (503, "unavailable")
-    assert answer.get_json()["errors"][0] == {"field": "database", "message": "does not answer"}
+    assert answer.get_json()["errors"][0] == {
+        "field": "database",
+        "code": "not_ready",
+        "message": "does not answer",
+    }
     assert gone.test_client().get("/healthz").status_code == 200
 
 
@@ -55,7 +59,7 @@ def test_an_execution_that_fails_does_not_take_the_request_back(trusted_api: Api
             )
     answer = trusted_api.post(trusted_api.erasure())
     assert answer.status_code == 201
-    shown = trusted_api.get(answer.headers["Location"]).get_json()
+    shown = trusted_api.whole(answer.headers["Location"])
     assert [each["type"] for each in shown["events"]][:2] == ["REQUEST_RECEIVED", "LOCAL_EXECUTION_FAILED"]
     assert trusted_api.rows()["customers"] == 6
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +18,15 @@ import pytest
 from served import PATIENCE, connections, is_open, served, sign_in
 from sqlalchemy import func, insert, select
 
+from effaced.accounts.officers import create_officer
 from effaced.accounts.throttle import MOST_PER_ADDRESS
 from effaced.audit.spool import AT_ONCE
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
+from effaced.model import Role
 
 Api = Any
+PASSWORD = "a-long-enough-password"
 HEAD = b"POST /console/sign-in HTTP/1.1\r\nHost: effaced\r\n"
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
@@ -167,12 +171,22 @@ def test_frees_an_export_whose_reader_has_gone_away(
     }
     with api.runtime.db.begin() as session:
         session.execute(insert(AuditEvent), [{**padding, "request_id": UUID(request["id"])}] * 5_000)
-    path = f"/api/v1/requests/{request['id']}/audit"
-    with served(api.runtime.settings, tmp_path, EFFACED_SPOOL_DIR=str(spool_dir)) as address:
+        officer = {"email": "ada@company.example", "name": "Ada", "role": Role.ADMIN}
+        create_officer(session, **officer, password=PASSWORD, actor="cli")
+    with (
+        served(api.runtime.settings, tmp_path, EFFACED_SPOOL_DIR=str(spool_dir)) as address,
+        loopback.client(base_url=address, timeout=PATIENCE) as ada,
+    ):
+        token = csrf_token(ada.get("/console/sign-in"))
+        ada.post(
+            "/console/sign-in",
+            data={"csrf_token": token, "email": officer["email"], "password": PASSWORD},
+        )
+        form = {"csrf_token": csrf_token(ada.get("/console/audit")), "type": "REQUEST_RECEIVED"}
         for _ in range(2 * AT_ONCE):
-            with until_allowed(address + path, api.headers()) as answer:
+            with until_allowed(ada, form) as answer:
                 assert next(answer.iter_raw(1_000))
-        with until_allowed(address + path, api.headers()) as answer:
+        with until_allowed(ada, form) as answer:
             assert len(answer.read().splitlines()) == 5_001
         assert list(spool_dir.iterdir()) == []
 
@@ -196,12 +210,18 @@ def test_answers_while_many_sign_in_and_turns_most_of_them_away(
     assert events == len(str(len(wrong)))
 
 
+def csrf_token(page: httpx.Response) -> str:
+    found = re.search(r'name="csrf-token" content="([^"]+)"', page.text)
+    assert found is not None
+    return found[1]
+
+
 @contextmanager
-def until_allowed(url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
-    """The answer, once the server has noticed that earlier readers are gone."""
+def until_allowed(client: httpx.Client, form: dict[str, str]) -> Iterator[httpx.Response]:
+    """An export, once the server has noticed that earlier readers are gone."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        with httpx.stream("GET", url, headers=headers, timeout=PATIENCE) as answer:
+        with client.stream("POST", "/console/audit/export/jsonl", data=form) as answer:
             if answer.status_code != 503:
                 yield answer
                 return

@@ -56,7 +56,7 @@ def break_console(app: Flask, error: Exception) -> None:
 
 def test_an_unexpected_error_shows_its_id_and_nothing_of_the_inside(app: Flask, ada: Visitor) -> None:
     break_console(app, RuntimeError("password=hunter2 at line 7"))
-    answer = ada.get("/console/", headers={"X-Request-Id": "look-me-up"})
+    answer = ada.get("/console/", headers={"X-Trace-Id": "look-me-up"})
     assert answer.status_code == 500
     assert "look-me-up" in answer.text
     assert "hunter2" not in answer.text

@@ -70,15 +70,11 @@ def test_forms_work_over_https_although_no_referrer_is_sent(house: House) -> Non
 
 
 def test_a_request_id_comes_back_as_it_was_sent(ada: Visitor) -> None:
-    assert (
-        ada.get("/console/", headers={"X-Request-Id": "abc-123.def"}).headers["X-Request-Id"] == "abc-123.def"
-    )
+    assert ada.get("/console/", headers={"X-Trace-Id": "abc-123.def"}).headers["X-Trace-Id"] == "abc-123.def"
 
 
 def test_a_request_id_that_could_forge_a_log_is_replaced(ada: Visitor) -> None:
-    answered = ada.get("/console/", headers={"X-Request-Id": "<script>alert(1)</script>"}).headers[
-        "X-Request-Id"
-    ]
+    answered = ada.get("/console/", headers={"X-Trace-Id": "<script>alert(1)</script>"}).headers["X-Trace-Id"]
     assert re.fullmatch(r"[0-9a-f]{32}", answered)
 
 

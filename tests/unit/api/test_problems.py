@@ -9,7 +9,7 @@ from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.test import TestResponse
 
-from effaced.api import problems
+from effaced.api.operations import problems
 from effaced.core.errors import (
     ConfigurationError,
     Conflict,
@@ -78,7 +78,7 @@ def test_the_family_s_message_and_fields_are_told() -> None:
     error = Refused("Not so.", problems=[Problem("subject.id", "is missing")])
     body = ask(fail(error)).get_json()
     assert body["detail"] == "Not so."
-    assert body["errors"] == [{"field": "subject.id", "message": "is missing"}]
+    assert body["errors"] == [{"field": "subject.id", "code": "invalid", "message": "is missing"}]
 
 
 @pytest.mark.parametrize(

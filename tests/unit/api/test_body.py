@@ -4,18 +4,19 @@ import json
 from typing import Any
 
 import pytest
-from effaced.api.bodies import RequestBody, read_body
-from effaced.api.problems import ApiProblem
 from flask import Flask, request
 from werkzeug.exceptions import UnsupportedMediaType
 
+from effaced.api.operations.body import read_body
+from effaced.api.operations.problems import ApiProblem
+from effaced.api.requests.models import NewRequest
 from effaced.core.errors import Refused
 
 
-def read(data: bytes | str, content_type: str | None = "application/json") -> RequestBody:
+def read(data: bytes | str, content_type: str | None = "application/json") -> NewRequest:
     app = Flask("test")
     with app.test_request_context(method="POST", data=data, content_type=content_type):
-        return read_body(request, RequestBody)
+        return read_body(request, NewRequest)
 
 
 def complaints(body: Any) -> dict[str, str]:
