@@ -24,37 +24,37 @@ _NAME = "`resolver:` and a resolver's name, or `host:` and a host's."
 # --- sent ---
 
 
-class ReasonBody(Body):
+class OperatorBody(Body):
     reason: Reason = Field(description="Kept as a note.")
 
 
-class PinBody(ReasonBody):
-    seconds: (
-        Annotated[float, Field(gt=0, le=LONGEST_PIN.total_seconds(), allow_inf_nan=False)] | None
-    ) = Field(default=None, description="For how long; 90 minutes without it.", examples=[7200])
+class PinBody(OperatorBody):
+    seconds: Annotated[float, Field(gt=0, le=LONGEST_PIN.total_seconds(), allow_inf_nan=False)] | None = (
+        Field(default=None, description="For how long; 90 minutes without it.", examples=[7200])
+    )
 
 
-class ResetBody(ReasonBody):
+class ResetBody(OperatorBody):
     include_host: bool = Field(
         default=False, description="Whether to reset the breaker of the resolver's host too."
     )
 
 
-class BreakerPolicyBody(ReasonBody):
+class BreakerPolicyBody(OperatorBody):
     """What to change; what is not named stays. One of `fields` and `rate_per_second` has to be there."""
 
     fields: PolicyFields = Field(
         default={},
-        description="Fields of the breaker policy. One that is changed for all roles ends what was changed of it"
-        " for a role.",
+        description="Fields of the breaker policy. One that is changed for all roles ends what was changed of"
+        " it for a role.",
         examples=[{"fail_max": 3}],
     )
-    rate_per_second: (
-        Annotated[float, Field(gt=0, le=MOST_PER_SECOND, allow_inf_nan=False)] | None
-    ) = Field(default=None, description="The resolver's rate limit; a host has none.", examples=[5])
+    rate_per_second: Annotated[float, Field(gt=0, le=MOST_PER_SECOND, allow_inf_nan=False)] | None = Field(
+        default=None, description="The resolver's rate limit; a host has none.", examples=[5]
+    )
 
 
-class ApplyBody(ReasonBody):
+class ApplyBody(OperatorBody):
     """Whose advice to apply."""
 
     breakers: Annotated[list[Name], Field(min_length=1, max_length=500)] | None = Field(
@@ -93,7 +93,7 @@ class TrialBudget(Answer):
     free: int
 
 
-class Pin(Answer):
+class BreakerPin(Answer):
     """A person holds the breaker in a state."""
 
     state: BreakerState
@@ -121,7 +121,7 @@ class Breaker(Answer):
     opened_at: Moment | None
     last_failure_at: Moment | None
     cooldown_until: Moment | None = Field(description="A vendor asked to be left alone until then.")
-    pin: Pin | None
+    pin: BreakerPin | None
     last_known: bool = Field(description="The store does not answer, so this is what was known last.")
 
 
@@ -129,7 +129,7 @@ class BreakerList(Answer):
     data: list[Breaker]
 
 
-class Transition(Answer):
+class BreakerTransition(Answer):
     """A breaker moved from one state to another, or began to hold calls because a vendor asked for it."""
 
     breaker: str = Field(description=_NAME)
@@ -145,7 +145,7 @@ class Transition(Answer):
     actor: str
 
 
-class TransitionPage(Page[Transition]):
+class BreakerTransitionPage(Page[BreakerTransition]):
     pass
 
 
@@ -235,7 +235,7 @@ class MissedChange(Answer):
     synced: bool = Field(description="Whether the store has it by now.")
 
 
-class Drift(Answer):
+class BreakerDrift(Answer):
     """A difference between a process and the shared store, and how it was resolved."""
 
     breaker: str = Field(description=_NAME)
@@ -251,7 +251,7 @@ class Drift(Answer):
     jitter_seconds: float
 
 
-class Outages(Answer):
+class BreakerOutages(Answer):
     """What a shared store did not take while it was away, and how the differences were resolved."""
 
     window_s: int
@@ -263,10 +263,10 @@ class Outages(Answer):
     duration_seconds: float
     errors: dict[str, int] = Field(description="Class names of errors, and how often each was met.")
     timeline: list[MissedChange] = Field(description="The latest 1,000, oldest first.")
-    drift: list[Drift] = Field(description="The latest 1,000, oldest first.")
+    drift: list[BreakerDrift] = Field(description="The latest 1,000, oldest first.")
 
 
-class Measured(Answer):
+class AdviceFigures(Answer):
     """What advice rests on."""
 
     calls: int
@@ -286,18 +286,16 @@ class SuggestedChange(Answer):
     why: str
 
 
-class Advice(Answer):
+class BreakerAdvice(Answer):
     """What would change for one breaker, or was changed, and why."""
 
     breaker: str = Field(description=_NAME)
     since: Moment
     until: Moment
-    seen: Measured
+    seen: AdviceFigures
     changes: list[SuggestedChange]
 
 
-class AdviceList(Answer):
+class BreakerAdviceList(Answer):
     window_s: float
-    data: list[Advice]
-
-
+    data: list[BreakerAdvice]

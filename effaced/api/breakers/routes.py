@@ -16,9 +16,9 @@ from effaced.api.breakers.models import (
     AdviceQuery,
     ApplyBody,
     BreakerPolicyBody,
+    OperatorBody,
     OutageQuery,
     PinBody,
-    ReasonBody,
     ResetBody,
     SummaryQuery,
 )
@@ -46,7 +46,7 @@ from effaced.model import PolicyKind
 routes = Routes(
     "Breakers",
     "/api/v1/breakers",
-    about="Circuit breakers keep calls from systems that are down. A breaker is named by its resolver (`crm`),"
+    about="Circuit breakers keep calls from systems that are down. A breaker is named by its resolver (`crm`)"
     " or by scope and name (`resolver:crm`, `host:api.example`).",
 )
 _READ, _WRITE = Scope.OPERATE_READ, Scope.OPERATE_WRITE
@@ -64,7 +64,7 @@ def list_breakers(call: Call) -> models.BreakerList:
 
 
 @routes.get("/transitions", scope=_READ)
-def list_transitions(call: Call, query: PageQuery) -> models.TransitionPage:
+def list_transitions(call: Call, query: PageQuery) -> models.BreakerTransitionPage:
     """The transitions of all breakers, newest first."""
     return _transitions(call, None, query)
 
@@ -78,7 +78,7 @@ def get_breaker_summary(call: Call, query: SummaryQuery) -> models.BreakerSummar
 
 
 @routes.get("/outages", scope=_READ)
-def get_outages(call: Call, query: OutageQuery) -> models.Outages:
+def get_outages(call: Call, query: OutageQuery) -> models.BreakerOutages:
     """What a shared store did not take while it was away, and how the differences were resolved.
 
     Only where breakers are in Redis.
@@ -87,11 +87,11 @@ def get_outages(call: Call, query: OutageQuery) -> models.Outages:
 
 
 @routes.get("/advice", scope=_READ)
-def get_advice(call: Call, query: AdviceQuery) -> models.AdviceList:
+def get_advice(call: Call, query: AdviceQuery) -> models.BreakerAdviceList:
     """What the figures suggest to change, and why. Changes nothing."""
     runtime = call.runtime
     plans = runtime.tuner(call.session).suggest(runtime.advisor(call.session, query.window_s))
-    return models.AdviceList(window_s=query.window_s, data=[show_advice(each) for each in plans])
+    return models.BreakerAdviceList(window_s=query.window_s, data=[show_advice(each) for each in plans])
 
 
 @routes.get("/<breaker>", scope=_READ)
@@ -101,7 +101,7 @@ def get_breaker(call: Call, breaker: str) -> models.Breaker:
 
 
 @routes.get("/<breaker>/transitions", scope=_READ)
-def list_breaker_transitions(call: Call, breaker: str, query: PageQuery) -> models.TransitionPage:
+def list_breaker_transitions(call: Call, breaker: str, query: PageQuery) -> models.BreakerTransitionPage:
     """The transitions of one breaker, newest first."""
     return _transitions(call, _find(call, breaker), query)
 
@@ -132,7 +132,7 @@ def close_breaker(call: Call, breaker: str, body: PinBody) -> models.Breaker:
 
 
 @routes.post("/<breaker>/unpin", scope=_WRITE)
-def unpin_breaker(call: Call, breaker: str, body: ReasonBody) -> models.Breaker:
+def unpin_breaker(call: Call, breaker: str, body: OperatorBody) -> models.Breaker:
     """Remove a pin and keep the state. 409 without a pin."""
     name = _find(call, breaker)
     _control(call).unpin(name, reason=body.reason)
@@ -151,7 +151,7 @@ def reset_breaker(call: Call, breaker: str, body: ResetBody) -> models.Breaker:
 
 
 @routes.post("/<breaker>/delete", scope=_WRITE)
-def delete_breaker(call: Call, breaker: str, body: ReasonBody) -> models.Transition:
+def delete_breaker(call: Call, breaker: str, body: OperatorBody) -> models.BreakerTransition:
     """Delete the breaker of a system that is not configured any more. 409 while it is.
 
     It is a POST because it needs a reason, and many clients and proxies drop the body of a DELETE.
@@ -183,7 +183,7 @@ def change_breaker_policy(call: Call, breaker: str, body: BreakerPolicyBody) -> 
 
 
 @routes.post("/<breaker>/policy/undo", scope=_WRITE)
-def undo_breaker_policy(call: Call, breaker: str, body: ReasonBody) -> models.UndonePolicy:
+def undo_breaker_policy(call: Call, breaker: str, body: OperatorBody) -> models.UndonePolicy:
     """Go back to before the last change of its policy or rate limit. Undoing twice restores the change."""
     name = _find_or_defaults(call, breaker)
     undone = undo(call.session, name, actor=call.actor, note=_note(call, body.reason))
@@ -198,14 +198,14 @@ def undo_breaker_policy(call: Call, breaker: str, body: ReasonBody) -> models.Un
 
 
 @routes.post("/advice/apply", scope=_WRITE)
-def apply_advice(call: Call, body: ApplyBody) -> models.AdviceList:
+def apply_advice(call: Call, body: ApplyBody) -> models.BreakerAdviceList:
     """Apply the advice of this moment. The answer says what was changed, and from what."""
     chosen = None if body.breakers is None else _chosen(call, body.breakers)
     runtime = call.runtime
     advisor, tuner = runtime.advisor(call.session, body.window_s), runtime.tuner(call.session)
     plans = tuner.enforce(advisor, actor=call.actor, note=_note(call, body.reason), only=chosen)
     call.after_commit(runtime.breakers.refresh_policies)
-    return models.AdviceList(window_s=body.window_s, data=[show_advice(each) for each in plans])
+    return models.BreakerAdviceList(window_s=body.window_s, data=[show_advice(each) for each in plans])
 
 
 # --- helpers ---
@@ -249,10 +249,10 @@ def _changed(call: Call, name: str) -> models.BreakerPolicy:
     return show_policy(call, name)
 
 
-def _transitions(call: Call, name: str | None, query: PageQuery) -> models.TransitionPage:
+def _transitions(call: Call, name: str | None, query: PageQuery) -> models.BreakerTransitionPage:
     names = None if name is None else [name]
     page = transitions.page(call.session, names, after=query.after, limit=query.limit)
-    return models.TransitionPage(data=[show_transition(each) for each in page.items], next=page.next)
+    return models.BreakerTransitionPage(data=[show_transition(each) for each in page.items], next=page.next)
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def show_breaker(call: Call, name: str) -> models.Breaker:
     return show_breakers(call, [name])[0]
 
 
-def show_transition(made: Transition) -> models.Transition:
-    return models.Transition.model_validate(transition_dict(made))
+def show_transition(made: Transition) -> models.BreakerTransition:
+    return models.BreakerTransition.model_validate(transition_dict(made))
 
 
 def show_policy(call: Call, name: str) -> models.BreakerPolicy:
@@ -36,18 +36,18 @@ def show_policy(call: Call, name: str) -> models.BreakerPolicy:
     return models.BreakerPolicy.model_validate(found.as_dict())
 
 
-def show_advice(plan: AutoTunePlan) -> models.Advice:
+def show_advice(plan: AutoTunePlan) -> models.BreakerAdvice:
     told = plan.as_dict()
     changes = [
         models.SuggestedChange(kind=each.kind, field=each.field, old=each.was, new=each.now, why=each.why)
         for each in plan.changes
     ]
-    return models.Advice.model_validate({**told, "changes": changes})
+    return models.BreakerAdvice.model_validate({**told, "changes": changes})
 
 
-def show_outages(call: Call, window_s: int) -> models.Outages:
+def show_outages(call: Call, window_s: int) -> models.BreakerOutages:
     found = analyze_outages(call.session, timedelta(seconds=window_s))
-    return models.Outages(
+    return models.BreakerOutages(
         window_s=window_s,
         total_failures=found["total_failures"],
         unsynced=found.get("unsynced", 0),
@@ -71,8 +71,8 @@ def show_outages(call: Call, window_s: int) -> models.Outages:
     )
 
 
-def _drift(record: DriftReconciliationRecord) -> models.Drift:
-    return models.Drift.model_validate(
+def _drift(record: DriftReconciliationRecord) -> models.BreakerDrift:
+    return models.BreakerDrift.model_validate(
         {
             "breaker": record.service_name,
             "process_state": record.l1_state,

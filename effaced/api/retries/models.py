@@ -41,7 +41,9 @@ class PolicyInForce(Answer):
     max_backoff_delay: float
     jitter: bool
     retry_status_codes: list[int]
-    timeout: float = Field(description="The total time of a call, with all its attempts and the waits between.")
+    timeout: float = Field(
+        description="The total time of a call, with all attempts and the waits between them."
+    )
     retry_non_idempotent: bool
 
 
@@ -58,7 +60,7 @@ class RetryPolicy(Answer):
     changed_by: str | None
 
 
-class Figures(Answer):
+class AttemptFigures(Answer):
     """What attempts have come to."""
 
     attempts: int
@@ -72,18 +74,18 @@ class Figures(Answer):
     p95_latency_ms_estimate: float | None
 
 
-class HourFigures(Figures):
+class HourFigures(AttemptFigures):
     hour: Moment = Field(description="When the hour began.")
 
 
-class ResolverFigures(Figures):
+class ResolverFigures(AttemptFigures):
     resolver: str
 
 
-class RetrySummary(Figures):
+class RetrySummary(AttemptFigures):
     hours: int
     resolver: str | None
-    by_resolver: dict[str, Figures]
+    by_resolver: dict[str, AttemptFigures]
     retention_hours: int = Field(description="How long hours are kept.")
 
 

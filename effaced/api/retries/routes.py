@@ -89,7 +89,7 @@ def get_request_retry_policy(call: Call, request_id: str) -> models.RetryPolicy:
 def set_request_retry_policy(call: Call, request_id: str, body: RetryPolicyBody) -> models.RetryPolicy:
     """Say which fields differ for one open request that this key has sent.
 
-    `retry_non_idempotent` can only be set with `operate:write`; a change without that scope leaves it as it is.
+    `retry_non_idempotent` can only be set with `operate:write`; without it, a change leaves it as it is.
     """
     found = _own(call, request_id)
     if found.closed_at is not None:
