@@ -60,7 +60,7 @@ class MappedLink(Answer):
     to: str
     on: list[LinkedColumns]
     pointed_at: bool = Field(
-        description="The other table's rows point here. Where somebody else's do too, a row is not the person's."
+        description="The other table's rows point here. Where somebody else's do too, a row is not theirs."
     )
     where: list[LinkCondition]
     as_text: bool = Field(description="The two sides have different types and are compared as texts.")

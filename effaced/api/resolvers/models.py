@@ -129,6 +129,4 @@ class ResolverPauseState(Answer):
     """What holds for the resolver, or for all of them (`*`), after the call."""
 
     resolver: str
-    pause: ResolverPause | None = Field(
-        description="A resumed resolver can still be paused along with all others."
-    )
+    pause: ResolverPause | None = Field(description="A resumed resolver may still be paused with all others.")

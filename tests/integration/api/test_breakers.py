@@ -80,7 +80,7 @@ def messages(api: Api) -> list[tuple[str, dict[str, Any]]]:
 
 class TestLooking:
     def test_the_list_has_every_resolver_and_host(self, api: Api) -> None:
-        found = api.get(BREAKERS).get_json()["breakers"]
+        found = api.get(BREAKERS).get_json()["data"]
         assert [(each["name"], each["state"]) for each in found] == [
             ("resolver:crm", "closed"),
             ("host:api.example", "closed"),
@@ -107,10 +107,10 @@ class TestLooking:
         fail(api)
         page = api.get(f"{BREAKERS}/transitions?limit=1").get_json()
         rest = api.get(f"{BREAKERS}/transitions?limit=1&after={page['next']}").get_json()
-        both = [*page["transitions"], *rest["transitions"]]
+        both = [*page["data"], *rest["data"]]
         assert {each["breaker"] for each in both} == {"resolver:crm", "host:api.example"}
         assert rest["next"] is None
-        (mine,) = api.get(f"{CRM}/transitions").get_json()["transitions"]
+        (mine,) = api.get(f"{CRM}/transitions").get_json()["data"]
         assert (mine["scope"], mine["key"], mine["old"], mine["new"]) == ("resolver", "crm", "closed", "open")
         assert (mine["reason"], mine["reset_timeout_s"]) == ("consecutive_failures", 60)
 
@@ -123,7 +123,7 @@ class TestLooking:
     def test_the_summary_is_by_breaker(self, api: Api) -> None:
         fail(api)
         found = api.get(f"{BREAKERS}/summary?window_s=3600").get_json()
-        assert [(each["breaker"], each["opens_per_hour"]) for each in found["breakers"]] == [
+        assert [(each["breaker"], each["opens_per_hour"]) for each in found["data"]] == [
             ("resolver:crm", 1.0),
             ("host:api.example", 1.0),
         ]
@@ -149,7 +149,7 @@ class TestSteering:
             scopes = [Scope.REQUESTS_WRITE]
             _, sends = create_api_key(session, name="s", approvals_needed=1, actor="cli", scopes=scopes)
         assert api.get(BREAKERS, token=reads).status_code == 200
-        for path in ("crm/open", "crm/close", "crm/reset", "crm/undo", "advice/apply"):
+        for path in ("crm/open", "crm/close", "crm/reset", "crm/policy/undo", "advice/apply"):
             assert post(api, f"{BREAKERS}/{path}", reads, **WHY).status_code == 403
         for path in ("", "/crm", "/transitions", "/crm/transitions", "/summary", "/advice", "/crm/policy"):
             assert api.get(f"{BREAKERS}{path}", token=sends).status_code == 403
@@ -195,18 +195,18 @@ class TestAdvice:
     def test_is_explained_and_changes_nothing(self, api: Api) -> None:
         too_fast(api)
         before = api.rows()
-        (plan,) = api.get(f"{BREAKERS}/advice").get_json()["plans"]
+        (plan,) = api.get(f"{BREAKERS}/advice").get_json()["data"]
         assert (plan["breaker"], plan["seen"]["too_many_requests"]) == ("resolver:crm", 25)
         (change,) = plan["changes"]
-        assert (change["kind"], change["from"], change["to"]) == ("rate", 10, 8)
+        assert (change["kind"], change["old"], change["new"]) == ("rate", 10, 8)
         assert api.rows() == before
 
     def test_is_applied_audited_and_undone(self, api: Api) -> None:
         too_fast(api)
-        (applied,) = post(api, f"{BREAKERS}/advice/apply", breakers=["crm"], **WHY).get_json()["applied"]
-        assert applied["changes"][0]["to"] == 8
+        (applied,) = post(api, f"{BREAKERS}/advice/apply", breakers=["crm"], **WHY).get_json()["data"]
+        assert applied["changes"][0]["new"] == 8
         assert api.get(f"{CRM}/policy").get_json()["overrides"]["rate"] == {"rate_per_second": 8}
-        undone = post(api, f"{CRM}/undo", **WHY).get_json()
+        undone = post(api, f"{CRM}/policy/undo", **WHY).get_json()
         assert (undone["kind"], undone["override"]) == ("rate", {})
         with api.runtime.db.read() as session:
             told = session.scalars(select(AuditEvent.type).order_by(AuditEvent.id)).all()
@@ -215,16 +215,17 @@ class TestAdvice:
     def test_for_other_breakers_is_left(self, api: Api) -> None:
         too_fast(api)
         answer = post(api, f"{BREAKERS}/advice/apply", breakers=["host:api.example"], **WHY)
-        assert answer.get_json()["applied"] == []
+        assert answer.get_json()["data"] == []
         assert api.get(f"{CRM}/policy").get_json()["overrides"]["rate"] == {}
 
-    def test_of_a_breaker_nobody_knows_is_not_found_and_an_impossible_window_refused(self, api: Api) -> None:
+    def test_of_a_breaker_nobody_knows_or_for_an_impossible_window_is_refused(self, api: Api) -> None:
         path = f"{BREAKERS}/advice/apply"
-        assert post(api, path, breakers=["crn"], **WHY).status_code == 404
+        said = api.problem(post(api, path, breakers=["crm", "crn"], **WHY))
+        assert (said[0], list(said[2])) == (422, ["breakers.1"])
         assert list(api.problem(post(api, path, window_s=5, **WHY))[2]) == ["window_s"]
 
     def test_that_was_never_followed_can_not_be_undone(self, api: Api) -> None:
-        assert post(api, f"{CRM}/undo", **WHY).status_code == 409
+        assert post(api, f"{CRM}/policy/undo", **WHY).status_code == 409
 
 
 class TestTellingPeople:
@@ -268,7 +269,7 @@ def test_old_moves_are_forgotten_by_the_housekeeping_but_each_breakers_latest(ap
         post(api, f"{CRM}/reset", **WHY)
         now.advance(timedelta(days=91))
         api.runtime.tidy()
-        moves = api.get(f"{CRM}/transitions").get_json()["transitions"]
+        moves = api.get(f"{CRM}/transitions").get_json()["data"]
     assert [each["reason"] for each in moves] == ["reset"]
 
 
@@ -284,7 +285,7 @@ class TestNewVerbs:
         assert (found["blocked_by_host"], found["blocked_until"]) == (None, None)
         assert post(api, f"{CRM}/delete", **WHY).status_code == 409
         api.runtime.breakers.force_open("resolver:former", seconds=60, actor="cli")
-        assert post(api, f"{BREAKERS}/resolver:former/delete", **WHY).get_json()["deleted"] is True
+        assert post(api, f"{BREAKERS}/resolver:former/delete", **WHY).get_json()["reason"] == "deleted"
         assert api.get(f"{BREAKERS}/resolver:former").status_code == 404
 
     def test_a_policy_and_a_rate_are_set_by_hand_and_in_force_at_once(self, api: Api) -> None:
@@ -317,7 +318,5 @@ class TestNewVerbs:
         record = L2SyncFailureRecord("resolver:crm", "open", clock.now(), "ConnectionError", "closed")
         OutageLog(api.runtime.db).add(record)
         found = api.get(f"{BREAKERS}/outages").get_json()
-        assert [(each["service_name"], each["to"]) for each in found["timeline"]] == [
-            ("resolver:crm", "open")
-        ]
+        assert [(each["breaker"], each["new"]) for each in found["timeline"]] == [("resolver:crm", "open")]
         assert (found["errors"], found["drift"]) == ({"ConnectionError": 1}, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -51,7 +52,9 @@ def test_a_key_without_the_scope_is_told_which(api: Api, method: str, path: str,
         session.get_one(ApiKey, api.key.id).scopes = ["requests:read", "requests:write"]
     answer = send(api, method, path, {"policy": {"max_attempts": 3}} if method == "PUT" else None)
     assert answer.status_code == 403
-    assert answer.get_json()["errors"] == [{"field": "Authorization", "message": f"needs the scope {needed}"}]
+    assert answer.get_json()["errors"] == [
+        {"field": "Authorization", "code": "missing_scope", "message": f"needs the scope {needed}"}
+    ]
 
 
 def send(api: Api, method: str, path: str, body: Any = None) -> TestResponse:
@@ -71,7 +74,12 @@ def events(api: Api) -> list[str]:
 class TestPolicy:
     def test_in_force_is_shown_with_what_differs(self, api: Api) -> None:
         found = api.get(GLOBAL).get_json()
-        assert (found["scope"], found["key"], found["override"], found["version"]) == ("global", None, {}, 0)
+        assert (found["scope"], found["resolver"], found["override"], found["version"]) == (
+            "global",
+            None,
+            {},
+            0,
+        )
         assert found["policy"]["max_attempts"] == 8
         assert found["policy"]["retry_status_codes"][:3] == [408, 429, 500]
 
@@ -123,7 +131,7 @@ class TestPolicy:
 
     def test_nobody_without_a_key_gets_in(self, api: Api) -> None:
         ours = [
-            (method, rule.rule.replace("<name>", "crm"))
+            (method, re.sub("<[^>]+>", "crm", rule.rule))
             for rule in api.app.url_map.iter_rules()
             if "/retries/" in rule.rule or rule.rule.endswith("/retry")
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
@@ -234,12 +242,12 @@ class TestFigures:
 
     def test_timeseries_ends_with_the_running_hour(self, counted: Api) -> None:
         found = counted.get("/api/v1/retries/timeseries?hours=3&resolver=crm").get_json()
-        assert [each["attempts"] for each in found["points"]] == [0, 1, 1]
-        assert all(each["hour"].endswith(":00:00.000Z") for each in found["points"])
+        assert [each["attempts"] for each in found["data"]] == [0, 1, 1]
+        assert all(each["hour"].endswith(":00:00.000Z") for each in found["data"])
 
     def test_by_resolver(self, counted: Api) -> None:
         found = counted.get("/api/v1/retries/resolvers").get_json()
-        assert {each["resolver"]: each["attempts"] for each in found["resolvers"]} == {"crm": 2, "mail": 1}
+        assert {each["resolver"]: each["attempts"] for each in found["data"]} == {"crm": 2, "mail": 1}
 
     @pytest.mark.parametrize("what", ["summary", "timeseries", "resolvers"])
     def test_other_hours_than_1_to_168_are_refused(self, api: Api, what: str) -> None:
@@ -247,8 +255,9 @@ class TestFigures:
             answer = api.get(f"/api/v1/retries/{what}?hours={hours}")
             assert set(api.problem(answer)[2]) == {"hours"}, hours
 
-    def test_of_a_resolver_nobody_knows_is_not_found(self, api: Api) -> None:
-        assert api.problem(api.get("/api/v1/retries/summary?resolver=nobody"))[0] == 404
+    def test_of_a_resolver_nobody_knows_is_refused(self, api: Api) -> None:
+        status, _, fields = api.problem(api.get("/api/v1/retries/summary?resolver=nobody"))
+        assert (status, list(fields)) == (422, ["resolver"])
 
 
 def test_a_change_over_http_is_seen_by_another_process_of_the_web(
