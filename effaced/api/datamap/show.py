@@ -60,7 +60,8 @@ def _people(rule: SubjectRule) -> models.People:
 
 def _reference(rule: RefRule) -> models.MappedReference:
     template = "".join(
-        literal + (f"{{{column}}}" if column is not None else "") for literal, column in rule.parts
+        literal.replace("{", "{{").replace("}", "}}") + (f"{{{column}}}" if column is not None else "")
+        for literal, column in rule.parts
     )
     return models.MappedReference(kind=rule.kind, template=template, columns=list(rule.columns))
 
