@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from effaced.api.models import Answer, Body, Moment, Name, Page, Query
-from effaced.api.requests.models import PolicyFields, Reason
+from effaced.api.requests.models import Reason
 from effaced.breakers.advice.metrics import WINDOW_S
 from effaced.breakers.layered.drift import DriftReconciliationResult
 from effaced.breakers.model import BreakerRole, BreakerState
@@ -17,6 +17,10 @@ from effaced.model import PolicyKind
 from effaced.retries.overrides import MOST_PER_SECOND
 
 Scope = Literal["resolver", "host"]
+Statuses = Annotated[
+    list[int | Annotated[str, StringConstraints(pattern=r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$")]],
+    Field(max_length=500, examples=[[408, 429, "500-599"]]),
+]
 _LONGEST_OUTAGE_S = round(KEPT.total_seconds())
 _NAME = "`resolver:` and a resolver's name, or `host:` and a host's."
 
@@ -40,11 +44,50 @@ class ResetBody(OperatorBody):
     )
 
 
+class RollingFields(Body):
+    enabled: bool | None = None
+    window_s: float | None = None
+    threshold_failures: int | None = None
+    cooldown_s: float | None = None
+
+
+class ClassifyFields(Body):
+    """What a status counts as: single ones, or ranges such as `500-599`."""
+
+    failure_statuses: Statuses | None = None
+    neutral_statuses: Statuses | None = None
+
+
+class RoleFields(Body):
+    """What their values may be, the policies themselves say; here it is what they are called."""
+
+    fail_max: int | None = None
+    reset_timeout_s: float | None = None
+    max_reset_timeout_s: float | None = None
+    retry_after_cap_s: float | None = None
+    success_threshold: int | None = None
+    trial_calls: int | None = None
+    stuck_timeout_s: float | None = None
+    jitter_ms: int | None = None
+    rolling: RollingFields | None = None
+    classify: ClassifyFields | None = None
+
+
+class BreakerFields(RoleFields):
+    """Fields of a breaker policy, for all roles or under `roles` for some."""
+
+    roles: dict[BreakerRole, RoleFields] = Field(default={})
+
+    def stated(self) -> dict[str, Any]:
+        """The fields that were sent."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
 class BreakerPolicyBody(OperatorBody):
     """What to change; what is not named stays. One of `fields` and `rate_per_second` has to be there."""
 
-    fields: PolicyFields = Field(
-        default={},
+    fields: BreakerFields = Field(
+        default=BreakerFields(),
         description="Fields of the breaker policy. One that is changed for all roles ends what was changed of"
         " it for a role.",
         examples=[{"fail_max": 3}],

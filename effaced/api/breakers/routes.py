@@ -166,7 +166,7 @@ def delete_breaker(call: Call, breaker: str, body: OperatorBody) -> models.Break
 def change_breaker_policy(call: Call, breaker: str, body: BreakerPolicyBody) -> models.BreakerPolicy:
     """Change fields of a breaker's policy or a resolver's rate limit; `defaults` changes them for all."""
     name = _find_or_defaults(call, breaker)
-    changes: dict[PolicyKind, dict[str, Any]] = {PolicyKind.BREAKER: body.fields}
+    changes: dict[PolicyKind, dict[str, Any]] = {PolicyKind.BREAKER: body.fields.stated()}
     if body.rate_per_second is not None:
         changes[PolicyKind.RATE] = {"rate_per_second": body.rate_per_second}
     if not any(changes.values()):
@@ -265,13 +265,15 @@ def _problems_of_body(name: str) -> Iterator[None]:
         yield
     except Refused as error:
         problems = [
-            Problem(_field(each.where.removeprefix(block)), each.message, code=each.code)
-            if each.where.startswith(block)
-            else each
+            Problem(_field(each.where, block), each.message, code=each.code)
             for each in error.problems[:_MOST_PROBLEMS]
         ]
         raise Refused(error.message, problems=problems) from None
 
 
-def _field(where: str) -> str:
-    return ".".join(["fields", *(shown(part) for part in where.split("."))])
+def _field(where: str, block: str) -> str:
+    if where == "name":  # of a host, for which there is no rate
+        return "rate_per_second"
+    if not where.startswith(block):
+        return where
+    return ".".join(["fields", *(shown(part) for part in where.removeprefix(block).split("."))])

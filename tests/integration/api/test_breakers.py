@@ -251,6 +251,51 @@ class TestTellingPeople:
         ]
 
 
+class TestTheSameCallAgain:
+    def test_is_answered_the_same_and_has_no_effect(self, api: Api) -> None:
+        headers = {**api.headers(), "Idempotency-Key": "open-crm"}
+        client, body = api.app.test_client(), {"seconds": 60, **WHY}
+        first = client.post(f"{CRM}/open", json=body, headers=headers)
+        post(api, f"{CRM}/reset", **WHY)
+        again = client.post(f"{CRM}/open", json=body, headers=headers)
+        assert (again.status_code, again.get_json()) == (200, first.get_json())
+        assert again.headers["Idempotent-Replay"] == "true"
+        assert api.get(CRM).get_json()["pin"] is None
+
+    def test_of_a_change_of_policies_is_answered_with_what_was_changed_then(self, api: Api) -> None:
+        too_fast(api)
+        headers = {**api.headers(), "Idempotency-Key": "apply"}
+        answers = [
+            api.app.test_client().post(f"{BREAKERS}/advice/apply", json=WHY, headers=headers).get_json()
+            for _ in range(2)
+        ]
+        assert answers[0] == answers[1]
+        assert answers[0]["data"][0]["changes"][0]["new"] == 8
+        assert api.get(f"{CRM}/policy").get_json()["rate_per_second"] == 8
+
+
+class TestInRedis:
+    @pytest.fixture
+    def api(self, make_api: Callable[..., Api], migrated_url: str, redis_url: str) -> Api:
+        made = make_api(migrated_url, resolvers=RESOLVERS, breaker_store="redis", breaker_redis_url=redis_url)
+        with made.runtime.db.begin() as session:
+            key, token = create_api_key(
+                session, name="operator", approvals_needed=1, actor="cli", scopes=[Scope.OPERATE_WRITE]
+            )
+        return replace(made, key=key, token=token)
+
+    def test_the_answer_is_what_holds_after_the_call(self, api: Api) -> None:
+        opened = post(api, f"{CRM}/open", seconds=60, **WHY).get_json()
+        assert (opened["state"], opened["pin"]["reason"], opened["last_known"]) == (
+            "open", WHY["reason"], False,
+        )  # fmt: skip
+        assert api.get(CRM).get_json() == opened
+        assert post(api, f"{CRM}/unpin", **WHY).get_json()["pin"] is None
+        assert post(api, f"{CRM}/reset", **WHY).get_json() == api.get(CRM).get_json()
+        reasons = [each["reason"] for each in api.get(f"{CRM}/transitions").get_json()["data"]]
+        assert reasons == ["reset", "unpinned", "forced_open"]
+
+
 def test_shadow_records_that_were_made_up_for_are_forgotten_in_time(api: Api) -> None:
     with clock.pretend(clock.now()) as now:
         log = OutageLog(api.runtime.db)
@@ -306,6 +351,41 @@ class TestNewVerbs:
         answer = api.app.test_client().put(f"{CRM}/policy", json=WHY, headers=api.headers())
         assert (answer.status_code, list(api.problem(answer)[2])) == (422, ["fields"])
         assert api.rows() == before
+
+    @pytest.mark.parametrize(
+        ("fields", "wrong"),
+        [
+            ({"fail_max": 0}, ["fields.fail_max"]),
+            ({"fail_max": True}, ["fields.fail_max"]),
+            ({"fail_max": None}, ["fields.fail_max"]),
+            ({"patience": 1}, ["fields.patience"]),
+            ({"roles": 5}, ["fields.roles"]),
+            ({"roles": {"erase": 5}}, ["fields.roles.erase"]),
+            ({"roles": {"erase": {"fail_max": -1}}}, ["fields.roles.erase.fail_max"]),
+            ({"a\x00b": 1}, ["fields.(unprintable)"]),
+            ({"classify": {"failure_statuses": [10**12]}}, ["fields.classify.failure_statuses"]),
+            ({"stuck_timeout_s": 1}, ["fields.stuck_timeout_s"]),
+        ],
+    )
+    def test_a_policy_that_is_wrong_is_refused_by_the_field_of_the_body(
+        self, api: Api, fields: Any, wrong: list[str]
+    ) -> None:
+        before = api.rows()
+        body = {"fields": fields, **WHY}
+        answer = api.app.test_client().put(f"{CRM}/policy", json=body, headers=api.headers())
+        status, _, named = api.problem(answer)
+        assert (status, list(named)) == (422, wrong)
+        assert api.rows() == before
+
+    def test_a_role_that_there_is_not_is_refused(self, api: Api) -> None:
+        body = {"fields": {"roles": {"a\x00": {"fail_max": 1}}}, **WHY}
+        answer = api.app.test_client().put(f"{CRM}/policy", json=body, headers=api.headers())
+        assert api.problem(answer)[0] == 422
+
+    def test_a_host_has_no_rate(self, api: Api) -> None:
+        body, path = {"rate_per_second": 5, **WHY}, f"{BREAKERS}/host:api.example/policy"
+        answer = api.app.test_client().put(path, json=body, headers=api.headers())
+        assert (api.problem(answer)[0], list(api.problem(answer)[2])) == (422, ["rate_per_second"])
 
     def test_attempts_limited_at_run_time_lower_fail_max(self, api: Api) -> None:
         path = "/api/v1/retries/policies/resolvers/crm"

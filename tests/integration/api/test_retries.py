@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from attempts_cast import Try, write
+from officers import add_officer
 from quick_app import make_app
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
+from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent, Note
@@ -108,6 +111,20 @@ class TestPolicy:
         assert found["override"] == {"max_attempts": 12}
         assert send(api, "POST", f"{CRM}/undo").status_code == 409
 
+    def test_undone_under_one_idempotency_key_is_undone_once(self, api: Api) -> None:
+        put(api, GLOBAL, max_attempts=12)
+        put(api, GLOBAL, max_attempts=3)
+        headers = {**api.headers(), "Idempotency-Key": "undo-1"}
+        client = api.app.test_client()
+        answers = [client.post(f"{GLOBAL}/undo", headers=headers) for _ in range(2)]
+        assert answers[0].get_json() == answers[1].get_json()
+        assert api.get(GLOBAL).get_json()["override"] == {"max_attempts": 12}
+
+    @pytest.mark.parametrize("name", ["a\x00b", "a b", ""])
+    def test_a_name_that_is_none_is_not_repeated(self, api: Api, name: str) -> None:
+        answer = put(api, CRM, **{name: 1})
+        assert list(api.problem(answer)[2]) == ["policy.(unprintable)"]
+
     def test_out_of_bounds_is_refused_with_every_field_and_changes_nothing(self, api: Api) -> None:
         before = api.rows()
         status, slug, fields = api.problem(put(api, CRM, max_attempts=0, timeout=-1, retries=5))
@@ -180,6 +197,21 @@ class TestOfARequest:
     def test_of_somebody_else_is_not_found(self, api: Api) -> None:
         path, other = self.take(api), api.new_key("other")
         assert api.get(path, token=other).status_code == 404
+
+    def test_is_its_sender_s_also_where_another_key_reads_all_requests(self, api: Api) -> None:
+        path = self.take(api, retry={"max_attempts": 2})
+        scopes = [Scope.DECIDE_READ, Scope.REQUESTS_WRITE]
+        with api.runtime.db.begin() as session:
+            officer = add_officer(session, "Mara")
+            new, token = create_api_key(
+                session, name="desk", approvals_needed=key.approvals_needed, actor="cli"
+            )
+            new.scopes, new.officer_id = list(scopes), officer.id
+        other = replace(api, token=token)
+        before = api.rows()
+        for method, body in (("GET", None), ("PUT", {"policy": {"max_attempts": 9}}), ("DELETE", None)):
+            assert send(other, method, path, body).status_code == 404
+        assert api.rows() == before
 
     @pytest.mark.parametrize("value", [True, False])
     def test_only_an_operator_decides_whether_calls_are_repeated(self, api: Api, value: bool) -> None:
