@@ -335,6 +335,8 @@ class TestNewVerbs:
 
     def test_a_policy_and_a_rate_are_set_by_hand_and_in_force_at_once(self, api: Api) -> None:
         headers, client = api.headers(), api.app.test_client()
+        # From here on this process has a policy in force that it would keep for some seconds.
+        assert api.runtime.breakers.policy("resolver:crm").fail_max == 5
         body = {"fields": {"fail_max": 2}, "rate_per_second": 4, **WHY}
         found = client.put(f"{CRM}/policy", json=body, headers=headers).get_json()
         assert (found["roles"]["erase"]["fail_max"], found["rate_per_second"]) == (2, 4)
