@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from effaced.api.breakers import routes as breakers
+from effaced.api.datamap import routes as datamap
 from effaced.api.operations.declare import Operation, Routes
 from effaced.api.requests import routes as requests
+from effaced.api.resolvers import routes as resolvers
+from effaced.api.retries import routes as retries
 
-RESOURCES: tuple[Routes, ...] = (requests.routes,)
+RESOURCES: tuple[Routes, ...] = (
+    requests.routes,
+    retries.of_requests,
+    resolvers.routes,
+    breakers.routes,
+    retries.routes,
+    datamap.routes,
+)
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from math import ceil, log10
 
-from effaced.console.resolver.health import Health
 from effaced.core.db.days import Day
+from effaced.triage.health import Health
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,6 +24,7 @@ RETRYABLE = (408, 429, *range(500, 600))
 # operator's word that a second call does harm.
 OPERATORS_ONLY = ("retry_non_idempotent",)
 Chance = Callable[[], float]
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,126}")
 
 
 class BackoffStrategy(StrEnum):
@@ -120,9 +122,11 @@ def check_changes(changes: Mapping[str, Any], *, under: str = "") -> dict[str, A
     except ValidationError as error:
         dot = f"{under}." if under else ""
         problems = [
-            replace(each, where=f"{dot}{each.where}")
+            # An unknown name may be anything.
+            replace(each, where=f"{dot}{each.where if _NAME.fullmatch(each.where) else '(unprintable)'}")
             for each in problems_of(error, RetryPolicy)
-            if each.where.partition(".")[0] in changes  # the other delay gave way, and may be wrong with it
+            # The other delay gave way, and may be wrong with it.
+            if changes.keys() & {each.where, each.where.partition(".")[0]}
         ]
         raise Refused("The retry policy is invalid.", problems=problems) from None
     return checked.model_dump(mode="json", include=set(changes))

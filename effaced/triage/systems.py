@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from effaced.accounts.actors import names_of
 from effaced.audit.notes import read_notes
+from effaced.breakers.model import host_name, resolver_name
 from effaced.core.crypto import Keyring
 from effaced.deadletters.read import DeadLetterFilter, count_by
 from effaced.deadletters.tables import DeadLetter
@@ -26,13 +28,26 @@ from effaced.resolvers.registry import Registered, ResolverRegistry
 _OPEN = (OutboxStatus.PENDING, OutboxStatus.FAILED, OutboxStatus.IN_FLIGHT, OutboxStatus.SCHEDULED)
 
 
+class Ability(StrEnum):
+    """What a system can be asked for. `expire`: it deletes nothing on demand, only marks it to go later."""
+
+    ERASE = "erase"
+    EXPIRE = "expire"
+    RECTIFY = "rectify"
+    VERIFY = "verify"
+
+
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """A pause with the reason of whoever decided it; None where nobody typed one."""
+    """A pause with the reason of whoever decided it; None where nobody typed one.
+
+    `by` is the name of `actor`, for people to read.
+    """
 
     resolver: str
     since: datetime
     until: datetime | None
+    actor: str
     by: str
     code: str
     reason: str | None
@@ -47,13 +62,23 @@ class System:
 
     name: str
     registered: Registered | None
-    waiting: int
-    in_flight: int
-    parked: int
+    entries: Mapping[OutboxStatus, int]
     abandoned: int
     paused: Paused | None
     absences: Alarm | None = None
     read_back: ReadBack | None = None
+
+    @property
+    def waiting(self) -> int:
+        return self.entries[OutboxStatus.PENDING] + self.entries[OutboxStatus.FAILED]
+
+    @property
+    def in_flight(self) -> int:
+        return self.entries[OutboxStatus.IN_FLIGHT]
+
+    @property
+    def parked(self) -> int:
+        return self.entries[OutboxStatus.SCHEDULED]
 
     @property
     def kind(self) -> str:
@@ -75,9 +100,7 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
         System(
             name=name,
             registered=configured.get(name),
-            waiting=counts[name, OutboxStatus.PENDING] + counts[name, OutboxStatus.FAILED],
-            in_flight=counts[name, OutboxStatus.IN_FLIGHT],
-            parked=counts[name, OutboxStatus.SCHEDULED],
+            entries={status: counts[name, status] for status in _OPEN},
             abandoned=letters.get(name, 0),
             paused=paused.get(name),
             absences=alarms.get(name),
@@ -85,6 +108,23 @@ def systems(session: Session, registry: ResolverRegistry, keyring: Keyring) -> l
         )
         for name in [*configured, *sorted(others - configured.keys())]
     ]
+
+
+def abilities_of(each: Registered) -> list[Ability]:
+    """What can be asked of the system itself, or of whoever works there by hand."""
+    by_hand = each.kind == MANUAL
+    can = {
+        Ability.ERASE: by_hand or not each.retention_only,
+        Ability.EXPIRE: each.retention_only and not by_hand,
+        Ability.RECTIFY: each.rectifies,
+        Ability.VERIFY: each.verifies,
+    }
+    return [ability for ability, able in can.items() if able]
+
+
+def breakers_of(each: Registered) -> tuple[str, ...]:
+    """The names of its breakers: its own, then its host's."""
+    return (resolver_name(each.name), *([host_name(each.host)] if each.host else ()))
 
 
 def current_pauses(session: Session, keyring: Keyring) -> dict[str, Paused]:
@@ -110,4 +150,4 @@ def manual_resolvers(registry: ResolverRegistry) -> frozenset[str]:
 
 def _as_paused(each: Pause, names: dict[str, str], reasons: dict[UUID, str]) -> Paused:
     reason = reasons.get(each.note_id) if each.note_id else None
-    return Paused(each.resolver, each.at, each.until, names[each.by], each.code, reason)
+    return Paused(each.resolver, each.at, each.until, each.by, names[each.by], each.code, reason)

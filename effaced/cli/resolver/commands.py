@@ -21,7 +21,7 @@ from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.manual import KIND as MANUAL
 from effaced.resolvers.registry import Registered
 from effaced.triage import pause as steer
-from effaced.triage.systems import Paused, System, current_pauses, systems
+from effaced.triage.systems import Paused, System, abilities_of, current_pauses, systems
 
 
 @click.command("list")
@@ -158,11 +158,4 @@ def _plain(each: System, everything: Paused | None) -> dict[str, object]:
 def _abilities(each: Registered | None) -> str:
     if each is None:
         return "-"
-    abilities = {
-        "by hand": each.kind == MANUAL,
-        "erase": not each.retention_only,
-        "expire": each.retention_only and each.kind != MANUAL,
-        "rectify": each.rectifies and each.kind != MANUAL,
-        "verify": each.verifies,
-    }
-    return ", ".join(name for name, can in abilities.items() if can)
+    return "by hand" if each.kind == MANUAL else ", ".join(abilities_of(each))

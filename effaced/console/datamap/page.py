@@ -9,12 +9,9 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from effaced.core.errors import ConfigurationError, Problem
-from effaced.datamap.check.data_map import find_problems
-from effaced.datamap.check.notes import find_notes
-from effaced.datamap.load.file import load_map
+from effaced.datamap.check.live import check_live, differs_from_file, findings_of
 from effaced.datamap.model.data_map import Action, DataMap, Strategy, SubjectRule, TableRule
 from effaced.datamap.model.wording import Treatment, describe_links, describe_people, group_by_treatment
-from effaced.datamap.schema.read import read_schema
 from effaced.datamap.show.subset import find_tables
 
 
@@ -63,14 +60,12 @@ class MapView:
 
 def view_of(connection: Connection, data_map: DataMap, path: Path, find: str) -> MapView:
     """The map in force, checked against the database as it is now."""
-    schema = read_schema(connection, data_map.schemas)
-    problems = find_problems(connection, schema, data_map)
+    findings = check_live(connection, data_map)
     return MapView(
-        problems=tuple(problems),
-        # Notes are about maps that fit.
-        notes=() if problems else tuple(find_notes(connection, schema, data_map)),
+        problems=findings.problems,
+        notes=findings.notes,
         hash=data_map.hash,
-        file_differs=_hash_of(path) != data_map.hash,
+        file_differs=differs_from_file(data_map, path),
         people=data_map.people,
         tables=tuple(_table(data_map, rule) for rule in data_map.tables.values()),
         not_personal=tuple(sorted(data_map.not_personal)),
@@ -80,15 +75,7 @@ def view_of(connection: Connection, data_map: DataMap, path: Path, find: str) ->
 
 
 def unreadable(error: ConfigurationError) -> MapView:
-    return MapView(problems=error.problems or (Problem("", error.message),))
-
-
-def _hash_of(path: Path) -> str | None:
-    """What the file says by now; the map in force is the one that this process began with."""
-    try:
-        return load_map(path).hash
-    except ConfigurationError:
-        return None
+    return MapView(problems=findings_of(error).problems)
 
 
 def _table(data_map: DataMap, rule: TableRule) -> TableView:

@@ -9,10 +9,10 @@ from werkzeug.wrappers import Response
 from effaced.audit.notes import NoteRef, write_note
 from effaced.breakers.advice.tuner import undo
 from effaced.console.current import me, runtime
-from effaced.console.resolver.breakers import breakers_of
 from effaced.console.resolver.page import Form, Typed, back, render_page
 from effaced.console.urls import not_allowed
 from effaced.core.errors import Conflict, Refused
+from effaced.triage.systems import breakers_of
 
 blueprint = Blueprint("advice", __name__)
 

@@ -13,17 +13,12 @@ from effaced.accounts.actors import names_of
 from effaced.audit.notes import read_notes
 from effaced.breakers import transitions
 from effaced.breakers.admission import effective_state
-from effaced.breakers.model import (
-    BreakerState,
-    CircuitBreakerStateData,
-    host_name,
-    resolver_name,
-)
+from effaced.breakers.model import BreakerState, CircuitBreakerStateData
 from effaced.breakers.stores.base import new_row
 from effaced.console.current import runtime
 from effaced.console.words import Circuit
 from effaced.core import clock
-from effaced.resolvers.registry import Registered
+from effaced.triage.systems import breakers_of
 
 Rows = Mapping[str, CircuitBreakerStateData]
 _PLAIN = {
@@ -84,11 +79,6 @@ def not_closed(rows: Rows) -> list[str]:
             if name in rows
         )
     ]
-
-
-def breakers_of(each: Registered) -> tuple[str, ...]:
-    """Its own, then its host's."""
-    return (resolver_name(each.name), *([host_name(each.host)] if each.host else ()))
 
 
 @dataclass(frozen=True, slots=True)

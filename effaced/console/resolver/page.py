@@ -17,13 +17,13 @@ from effaced.breakers.model import host_name
 from effaced.console.current import runtime
 from effaced.console.htmx import go_to, render, say
 from effaced.console.resolver.activity import breaker_figures, outages
-from effaced.console.resolver.breakers import breakers_of
 from effaced.console.resolver.policies import breaker_lines, breaker_name, override_of, retry_lines
 from effaced.console.resolver.policy_form import CHOICES, PolicyForm
 from effaced.console.resolver.read import SystemView, one_system
 from effaced.console.resolver.suggestions import plans_for, undoable
 from effaced.console.urls import with_query
 from effaced.retries.overrides import Override
+from effaced.triage.systems import breakers_of
 
 MOVES = 20
 

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from effaced.breakers.model import host_name, resolver_name
 from effaced.console.charts import Spark, spark
 from effaced.console.current import runtime
-from effaced.console.resolver.breakers import BreakerView, Rows, breaker_views, breakers_of, load_breakers
-from effaced.console.resolver.health import Health, read_health, window
+from effaced.console.resolver.breakers import BreakerView, Rows, breaker_views, load_breakers
 from effaced.outbox.flow import ALL
-from effaced.triage.systems import Paused, System, current_pauses, systems
+from effaced.triage.health import Health, read_health, window
+from effaced.triage.systems import Paused, System, breakers_of, current_pauses, systems
 
 
 @dataclass(frozen=True, slots=True)

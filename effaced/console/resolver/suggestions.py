@@ -6,9 +6,9 @@ from sqlalchemy.orm import Session
 
 from effaced.breakers.advice.tuner import AutoTunePlan, target_of
 from effaced.console.current import runtime
-from effaced.console.resolver.breakers import breakers_of
 from effaced.model import PolicyKind
 from effaced.retries.overrides import get_override
+from effaced.triage.systems import breakers_of
 
 
 def plans_for(session: Session, name: str) -> list[AutoTunePlan]:

@@ -80,7 +80,7 @@ def messages(api: Api) -> list[tuple[str, dict[str, Any]]]:
 
 class TestLooking:
     def test_the_list_has_every_resolver_and_host(self, api: Api) -> None:
-        found = api.get(BREAKERS).get_json()["breakers"]
+        found = api.get(BREAKERS).get_json()["data"]
         assert [(each["name"], each["state"]) for each in found] == [
             ("resolver:crm", "closed"),
             ("host:api.example", "closed"),
@@ -107,10 +107,10 @@ class TestLooking:
         fail(api)
         page = api.get(f"{BREAKERS}/transitions?limit=1").get_json()
         rest = api.get(f"{BREAKERS}/transitions?limit=1&after={page['next']}").get_json()
-        both = [*page["transitions"], *rest["transitions"]]
+        both = [*page["data"], *rest["data"]]
         assert {each["breaker"] for each in both} == {"resolver:crm", "host:api.example"}
         assert rest["next"] is None
-        (mine,) = api.get(f"{CRM}/transitions").get_json()["transitions"]
+        (mine,) = api.get(f"{CRM}/transitions").get_json()["data"]
         assert (mine["scope"], mine["key"], mine["old"], mine["new"]) == ("resolver", "crm", "closed", "open")
         assert (mine["reason"], mine["reset_timeout_s"]) == ("consecutive_failures", 60)
 
@@ -123,7 +123,7 @@ class TestLooking:
     def test_the_summary_is_by_breaker(self, api: Api) -> None:
         fail(api)
         found = api.get(f"{BREAKERS}/summary?window_s=3600").get_json()
-        assert [(each["breaker"], each["opens_per_hour"]) for each in found["breakers"]] == [
+        assert [(each["breaker"], each["opens_per_hour"]) for each in found["data"]] == [
             ("resolver:crm", 1.0),
             ("host:api.example", 1.0),
         ]
@@ -149,7 +149,7 @@ class TestSteering:
             scopes = [Scope.REQUESTS_WRITE]
             _, sends = create_api_key(session, name="s", approvals_needed=1, actor="cli", scopes=scopes)
         assert api.get(BREAKERS, token=reads).status_code == 200
-        for path in ("crm/open", "crm/close", "crm/reset", "crm/undo", "advice/apply"):
+        for path in ("crm/open", "crm/close", "crm/reset", "crm/policy/undo", "advice/apply"):
             assert post(api, f"{BREAKERS}/{path}", reads, **WHY).status_code == 403
         for path in ("", "/crm", "/transitions", "/crm/transitions", "/summary", "/advice", "/crm/policy"):
             assert api.get(f"{BREAKERS}{path}", token=sends).status_code == 403
@@ -195,18 +195,18 @@ class TestAdvice:
     def test_is_explained_and_changes_nothing(self, api: Api) -> None:
         too_fast(api)
         before = api.rows()
-        (plan,) = api.get(f"{BREAKERS}/advice").get_json()["plans"]
+        (plan,) = api.get(f"{BREAKERS}/advice").get_json()["data"]
         assert (plan["breaker"], plan["seen"]["too_many_requests"]) == ("resolver:crm", 25)
         (change,) = plan["changes"]
-        assert (change["kind"], change["from"], change["to"]) == ("rate", 10, 8)
+        assert (change["kind"], change["old"], change["new"]) == ("rate", 10, 8)
         assert api.rows() == before
 
     def test_is_applied_audited_and_undone(self, api: Api) -> None:
         too_fast(api)
-        (applied,) = post(api, f"{BREAKERS}/advice/apply", breakers=["crm"], **WHY).get_json()["applied"]
-        assert applied["changes"][0]["to"] == 8
+        (applied,) = post(api, f"{BREAKERS}/advice/apply", breakers=["crm"], **WHY).get_json()["data"]
+        assert applied["changes"][0]["new"] == 8
         assert api.get(f"{CRM}/policy").get_json()["overrides"]["rate"] == {"rate_per_second": 8}
-        undone = post(api, f"{CRM}/undo", **WHY).get_json()
+        undone = post(api, f"{CRM}/policy/undo", **WHY).get_json()
         assert (undone["kind"], undone["override"]) == ("rate", {})
         with api.runtime.db.read() as session:
             told = session.scalars(select(AuditEvent.type).order_by(AuditEvent.id)).all()
@@ -215,16 +215,17 @@ class TestAdvice:
     def test_for_other_breakers_is_left(self, api: Api) -> None:
         too_fast(api)
         answer = post(api, f"{BREAKERS}/advice/apply", breakers=["host:api.example"], **WHY)
-        assert answer.get_json()["applied"] == []
+        assert answer.get_json()["data"] == []
         assert api.get(f"{CRM}/policy").get_json()["overrides"]["rate"] == {}
 
-    def test_of_a_breaker_nobody_knows_is_not_found_and_an_impossible_window_refused(self, api: Api) -> None:
+    def test_of_a_breaker_nobody_knows_or_for_an_impossible_window_is_refused(self, api: Api) -> None:
         path = f"{BREAKERS}/advice/apply"
-        assert post(api, path, breakers=["crn"], **WHY).status_code == 404
+        said = api.problem(post(api, path, breakers=["crm", "crn"], **WHY))
+        assert (said[0], list(said[2])) == (422, ["breakers.1"])
         assert list(api.problem(post(api, path, window_s=5, **WHY))[2]) == ["window_s"]
 
     def test_that_was_never_followed_can_not_be_undone(self, api: Api) -> None:
-        assert post(api, f"{CRM}/undo", **WHY).status_code == 409
+        assert post(api, f"{CRM}/policy/undo", **WHY).status_code == 409
 
 
 class TestTellingPeople:
@@ -250,6 +251,51 @@ class TestTellingPeople:
         ]
 
 
+class TestTheSameCallAgain:
+    def test_is_answered_the_same_and_has_no_effect(self, api: Api) -> None:
+        headers = {**api.headers(), "Idempotency-Key": "open-crm"}
+        client, body = api.app.test_client(), {"seconds": 60, **WHY}
+        first = client.post(f"{CRM}/open", json=body, headers=headers)
+        post(api, f"{CRM}/reset", **WHY)
+        again = client.post(f"{CRM}/open", json=body, headers=headers)
+        assert (again.status_code, again.get_json()) == (200, first.get_json())
+        assert again.headers["Idempotent-Replay"] == "true"
+        assert api.get(CRM).get_json()["pin"] is None
+
+    def test_of_a_change_of_policies_is_answered_with_what_was_changed_then(self, api: Api) -> None:
+        too_fast(api)
+        headers = {**api.headers(), "Idempotency-Key": "apply"}
+        answers = [
+            api.app.test_client().post(f"{BREAKERS}/advice/apply", json=WHY, headers=headers).get_json()
+            for _ in range(2)
+        ]
+        assert answers[0] == answers[1]
+        assert answers[0]["data"][0]["changes"][0]["new"] == 8
+        assert api.get(f"{CRM}/policy").get_json()["rate_per_second"] == 8
+
+
+class TestInRedis:
+    @pytest.fixture
+    def api(self, make_api: Callable[..., Api], migrated_url: str, redis_url: str) -> Api:
+        made = make_api(migrated_url, resolvers=RESOLVERS, breaker_store="redis", breaker_redis_url=redis_url)
+        with made.runtime.db.begin() as session:
+            key, token = create_api_key(
+                session, name="operator", approvals_needed=1, actor="cli", scopes=[Scope.OPERATE_WRITE]
+            )
+        return replace(made, key=key, token=token)
+
+    def test_the_answer_is_what_holds_after_the_call(self, api: Api) -> None:
+        opened = post(api, f"{CRM}/open", seconds=60, **WHY).get_json()
+        assert (opened["state"], opened["pin"]["reason"], opened["last_known"]) == (
+            "open", WHY["reason"], False,
+        )  # fmt: skip
+        assert api.get(CRM).get_json() == opened
+        assert post(api, f"{CRM}/unpin", **WHY).get_json()["pin"] is None
+        assert post(api, f"{CRM}/reset", **WHY).get_json() == api.get(CRM).get_json()
+        reasons = [each["reason"] for each in api.get(f"{CRM}/transitions").get_json()["data"]]
+        assert reasons == ["reset", "unpinned", "forced_open"]
+
+
 def test_shadow_records_that_were_made_up_for_are_forgotten_in_time(api: Api) -> None:
     with clock.pretend(clock.now()) as now:
         log = OutageLog(api.runtime.db)
@@ -268,7 +314,7 @@ def test_old_moves_are_forgotten_by_the_housekeeping_but_each_breakers_latest(ap
         post(api, f"{CRM}/reset", **WHY)
         now.advance(timedelta(days=91))
         api.runtime.tidy()
-        moves = api.get(f"{CRM}/transitions").get_json()["transitions"]
+        moves = api.get(f"{CRM}/transitions").get_json()["data"]
     assert [each["reason"] for each in moves] == ["reset"]
 
 
@@ -284,11 +330,13 @@ class TestNewVerbs:
         assert (found["blocked_by_host"], found["blocked_until"]) == (None, None)
         assert post(api, f"{CRM}/delete", **WHY).status_code == 409
         api.runtime.breakers.force_open("resolver:former", seconds=60, actor="cli")
-        assert post(api, f"{BREAKERS}/resolver:former/delete", **WHY).get_json()["deleted"] is True
+        assert post(api, f"{BREAKERS}/resolver:former/delete", **WHY).get_json()["reason"] == "deleted"
         assert api.get(f"{BREAKERS}/resolver:former").status_code == 404
 
     def test_a_policy_and_a_rate_are_set_by_hand_and_in_force_at_once(self, api: Api) -> None:
         headers, client = api.headers(), api.app.test_client()
+        # From here on this process has a policy in force that it would keep for some seconds.
+        assert api.runtime.breakers.policy("resolver:crm").fail_max == 5
         body = {"fields": {"fail_max": 2}, "rate_per_second": 4, **WHY}
         found = client.put(f"{CRM}/policy", json=body, headers=headers).get_json()
         assert (found["roles"]["erase"]["fail_max"], found["rate_per_second"]) == (2, 4)
@@ -306,6 +354,41 @@ class TestNewVerbs:
         assert (answer.status_code, list(api.problem(answer)[2])) == (422, ["fields"])
         assert api.rows() == before
 
+    @pytest.mark.parametrize(
+        ("fields", "wrong"),
+        [
+            ({"fail_max": 0}, ["fields.fail_max"]),
+            ({"fail_max": True}, ["fields.fail_max"]),
+            ({"fail_max": None}, ["fields.fail_max"]),
+            ({"patience": 1}, ["fields.patience"]),
+            ({"roles": 5}, ["fields.roles"]),
+            ({"roles": {"erase": 5}}, ["fields.roles.erase"]),
+            ({"roles": {"erase": {"fail_max": -1}}}, ["fields.roles.erase.fail_max"]),
+            ({"a\x00b": 1}, ["fields.(unprintable)"]),
+            ({"classify": {"failure_statuses": [10**12]}}, ["fields.classify.failure_statuses"]),
+            ({"stuck_timeout_s": 1}, ["fields.stuck_timeout_s"]),
+        ],
+    )
+    def test_a_policy_that_is_wrong_is_refused_by_the_field_of_the_body(
+        self, api: Api, fields: Any, wrong: list[str]
+    ) -> None:
+        before = api.rows()
+        body = {"fields": fields, **WHY}
+        answer = api.app.test_client().put(f"{CRM}/policy", json=body, headers=api.headers())
+        status, _, named = api.problem(answer)
+        assert (status, list(named)) == (422, wrong)
+        assert api.rows() == before
+
+    def test_a_role_that_there_is_not_is_refused(self, api: Api) -> None:
+        body = {"fields": {"roles": {"a\x00": {"fail_max": 1}}}, **WHY}
+        answer = api.app.test_client().put(f"{CRM}/policy", json=body, headers=api.headers())
+        assert api.problem(answer)[0] == 422
+
+    def test_a_host_has_no_rate(self, api: Api) -> None:
+        body, path = {"rate_per_second": 5, **WHY}, f"{BREAKERS}/host:api.example/policy"
+        answer = api.app.test_client().put(path, json=body, headers=api.headers())
+        assert (api.problem(answer)[0], list(api.problem(answer)[2])) == (422, ["rate_per_second"])
+
     def test_attempts_limited_at_run_time_lower_fail_max(self, api: Api) -> None:
         path = "/api/v1/retries/policies/resolvers/crm"
         api.app.test_client().put(path, json={"policy": {"max_attempts": 3}}, headers=api.headers())
@@ -317,7 +400,5 @@ class TestNewVerbs:
         record = L2SyncFailureRecord("resolver:crm", "open", clock.now(), "ConnectionError", "closed")
         OutageLog(api.runtime.db).add(record)
         found = api.get(f"{BREAKERS}/outages").get_json()
-        assert [(each["service_name"], each["to"]) for each in found["timeline"]] == [
-            ("resolver:crm", "open")
-        ]
+        assert [(each["breaker"], each["new"]) for each in found["timeline"]] == [("resolver:crm", "open")]
         assert (found["errors"], found["drift"]) == ({"ConnectionError": 1}, [])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from attempts_cast import Try, write
+from officers import add_officer
 from quick_app import make_app
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
+from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent, Note
@@ -51,7 +55,9 @@ def test_a_key_without_the_scope_is_told_which(api: Api, method: str, path: str,
         session.get_one(ApiKey, api.key.id).scopes = ["requests:read", "requests:write"]
     answer = send(api, method, path, {"policy": {"max_attempts": 3}} if method == "PUT" else None)
     assert answer.status_code == 403
-    assert answer.get_json()["errors"] == [{"field": "Authorization", "message": f"needs the scope {needed}"}]
+    assert answer.get_json()["errors"] == [
+        {"field": "Authorization", "code": "missing_scope", "message": f"needs the scope {needed}"}
+    ]
 
 
 def send(api: Api, method: str, path: str, body: Any = None) -> TestResponse:
@@ -71,7 +77,12 @@ def events(api: Api) -> list[str]:
 class TestPolicy:
     def test_in_force_is_shown_with_what_differs(self, api: Api) -> None:
         found = api.get(GLOBAL).get_json()
-        assert (found["scope"], found["key"], found["override"], found["version"]) == ("global", None, {}, 0)
+        assert (found["scope"], found["resolver"], found["override"], found["version"]) == (
+            "global",
+            None,
+            {},
+            0,
+        )
         assert found["policy"]["max_attempts"] == 8
         assert found["policy"]["retry_status_codes"][:3] == [408, 429, 500]
 
@@ -100,6 +111,20 @@ class TestPolicy:
         assert found["override"] == {"max_attempts": 12}
         assert send(api, "POST", f"{CRM}/undo").status_code == 409
 
+    def test_undone_under_one_idempotency_key_is_undone_once(self, api: Api) -> None:
+        put(api, GLOBAL, max_attempts=12)
+        put(api, GLOBAL, max_attempts=3)
+        headers = {**api.headers(), "Idempotency-Key": "undo-1"}
+        client = api.app.test_client()
+        answers = [client.post(f"{GLOBAL}/undo", headers=headers) for _ in range(2)]
+        assert answers[0].get_json() == answers[1].get_json()
+        assert api.get(GLOBAL).get_json()["override"] == {"max_attempts": 12}
+
+    @pytest.mark.parametrize("name", ["a\x00b", "a b", ""])
+    def test_a_name_that_is_none_is_not_repeated(self, api: Api, name: str) -> None:
+        answer = put(api, CRM, **{name: 1})
+        assert list(api.problem(answer)[2]) == ["policy.(unprintable)"]
+
     def test_out_of_bounds_is_refused_with_every_field_and_changes_nothing(self, api: Api) -> None:
         before = api.rows()
         status, slug, fields = api.problem(put(api, CRM, max_attempts=0, timeout=-1, retries=5))
@@ -123,7 +148,7 @@ class TestPolicy:
 
     def test_nobody_without_a_key_gets_in(self, api: Api) -> None:
         ours = [
-            (method, rule.rule.replace("<name>", "crm"))
+            (method, re.sub("<[^>]+>", "crm", rule.rule))
             for rule in api.app.url_map.iter_rules()
             if "/retries/" in rule.rule or rule.rule.endswith("/retry")
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
@@ -172,6 +197,19 @@ class TestOfARequest:
     def test_of_somebody_else_is_not_found(self, api: Api) -> None:
         path, other = self.take(api), api.new_key("other")
         assert api.get(path, token=other).status_code == 404
+
+    def test_is_its_sender_s_also_where_another_key_reads_all_requests(self, api: Api) -> None:
+        path = self.take(api, retry={"max_attempts": 2})
+        scopes = [Scope.DECIDE_READ, Scope.REQUESTS_WRITE]
+        with api.runtime.db.begin() as session:
+            officer = add_officer(session, "Mara")
+            new, token = create_api_key(session, name="desk", approvals_needed=1, actor="cli")
+            new.scopes, new.officer_id = list(scopes), officer.id
+        other = replace(api, token=token)
+        before = api.rows()
+        for method, body in (("GET", None), ("PUT", {"policy": {"max_attempts": 9}}), ("DELETE", None)):
+            assert send(other, method, path, body).status_code == 404
+        assert api.rows() == before
 
     @pytest.mark.parametrize("value", [True, False])
     def test_only_an_operator_decides_whether_calls_are_repeated(self, api: Api, value: bool) -> None:
@@ -234,12 +272,12 @@ class TestFigures:
 
     def test_timeseries_ends_with_the_running_hour(self, counted: Api) -> None:
         found = counted.get("/api/v1/retries/timeseries?hours=3&resolver=crm").get_json()
-        assert [each["attempts"] for each in found["points"]] == [0, 1, 1]
-        assert all(each["hour"].endswith(":00:00.000Z") for each in found["points"])
+        assert [each["attempts"] for each in found["data"]] == [0, 1, 1]
+        assert all(each["hour"].endswith(":00:00.000Z") for each in found["data"])
 
     def test_by_resolver(self, counted: Api) -> None:
         found = counted.get("/api/v1/retries/resolvers").get_json()
-        assert {each["resolver"]: each["attempts"] for each in found["resolvers"]} == {"crm": 2, "mail": 1}
+        assert {each["resolver"]: each["attempts"] for each in found["data"]} == {"crm": 2, "mail": 1}
 
     @pytest.mark.parametrize("what", ["summary", "timeseries", "resolvers"])
     def test_other_hours_than_1_to_168_are_refused(self, api: Api, what: str) -> None:
@@ -247,8 +285,9 @@ class TestFigures:
             answer = api.get(f"/api/v1/retries/{what}?hours={hours}")
             assert set(api.problem(answer)[2]) == {"hours"}, hours
 
-    def test_of_a_resolver_nobody_knows_is_not_found(self, api: Api) -> None:
-        assert api.problem(api.get("/api/v1/retries/summary?resolver=nobody"))[0] == 404
+    def test_of_a_resolver_nobody_knows_is_refused(self, api: Api) -> None:
+        status, _, fields = api.problem(api.get("/api/v1/retries/summary?resolver=nobody"))
+        assert (status, list(fields)) == (422, ["resolver"])
 
 
 def test_a_change_over_http_is_seen_by_another_process_of_the_web(

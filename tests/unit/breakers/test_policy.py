@@ -208,6 +208,8 @@ class TestRefused:
             ("rolling: {threshold_failures: 1}", "defaults.rolling.threshold_failures"),
             ("classify: {failure_statuses: [99]}", "defaults.classify.failure_statuses"),
             ("classify: {failure_statuses: 500}", "defaults.classify.failure_statuses"),
+            # In full it would fill the memory.
+            ("classify: {failure_statuses: [100-999999999999]}", "defaults.classify.failure_statuses"),
         ],
     )
     def test_a_bound_by_the_field_s_name(self, path: Path, fields: str, where: str) -> None:

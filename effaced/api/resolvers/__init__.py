@@ -1,0 +1,1 @@
+"""Connected systems over HTTP."""

@@ -1,0 +1,1 @@
+"""Retry policies over HTTP, and figures of attempts."""
