@@ -154,7 +154,7 @@ def _lock_to_change(
     if found.status not in sources:
         raise Conflict(
             f"The dead letter is {found.status.value}; it can't become {to.value}.",
-            problems=[Problem("status", f"is {found.status.value}")],
+            problems=[Problem("status", f"is {found.status.value}", code="wrong_status")],
         )
     if to in SETTLED:
         refuse_to_close(session, dead_letter_id, decided=decided)

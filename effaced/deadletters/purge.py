@@ -127,7 +127,10 @@ def _evictable(domain: DeadLetterDomain | None) -> ColumnElement[bool]:
 def _check_expected(expected: int, present: int) -> None:
     if present != expected:
         rule = f"is {expected}, but a purge would now remove {present}"
-        raise Conflict("The preview is out of date; look at it again.", problems=[Problem("expected", rule)])
+        raise Conflict(
+            "The preview is out of date; look at it again.",
+            problems=[Problem("expected", rule, code="preview_outdated")],
+        )
 
 
 def _lock(session: Session, which: ColumnElement[bool], limit: int) -> Sequence[Row[*tuple[Any, ...]]]:
