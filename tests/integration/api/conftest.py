@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from api_desk import Desk
 from flask import Flask
 from quick_app import make_app
 from quick_database import open_quickly
@@ -222,3 +223,15 @@ def correcting_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
 def trusted_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
     """Requests of this caller are executed at once."""
     return make_api(migrated_url, approvals_needed=0)
+
+
+@pytest.fixture
+def desk(api: Api) -> Desk:
+    """A caller who may operate."""
+    return Desk(api, "operate:write")
+
+
+@pytest.fixture
+def lite(make_api: Callable[..., Api], migrated_sqlite_url: str) -> Desk:
+    """The same, for what is the same on either database."""
+    return Desk(make_api(migrated_sqlite_url), "operate:write")
