@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from effaced.api.dead_letters import cleanup
+from effaced.api.dead_letters import routes as dead_letters
 from effaced.api.operations.declare import Operation, Routes
+from effaced.api.redrives import routes as redrives
 from effaced.api.requests import routes as requests
+from effaced.api.retentions import routes as retentions
 
-RESOURCES: tuple[Routes, ...] = (requests.routes,)
+RESOURCES: tuple[Routes, ...] = (
+    requests.routes,
+    dead_letters.routes,
+    cleanup.routes,
+    redrives.routes,
+    retentions.routes,
+)
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource)
