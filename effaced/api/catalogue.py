@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from effaced.api.breakers import routes as breakers
 from effaced.api.datamap import routes as datamap
+from effaced.api.dead_letters import cleanup
+from effaced.api.dead_letters import routes as dead_letters
 from effaced.api.operations.declare import Operation, Routes
+from effaced.api.redrives import routes as redrives
 from effaced.api.requests import routes as requests
 from effaced.api.resolvers import routes as resolvers
+from effaced.api.retentions import routes as retentions
 from effaced.api.retries import routes as retries
 
 RESOURCES: tuple[Routes, ...] = (
     requests.routes,
     retries.of_requests,
+    dead_letters.routes,
+    cleanup.routes,
+    redrives.routes,
+    retentions.routes,
     resolvers.routes,
     breakers.routes,
     retries.routes,

@@ -46,12 +46,15 @@ def assign(session: Session, dead_letter_id: UUID, officer_id: UUID | None, *, a
     """
     found = lock_dead_letter(session, dead_letter_id)
     if found.status in SETTLED:
-        raise Conflict(f"The dead letter is {found.status.value}; there is nothing left to do about it.")
+        raise Conflict(
+            f"The dead letter is {found.status.value}; there is nothing left to do about it.",
+            problems=[Problem("status", f"is {found.status.value}", code="wrong_state")],
+        )
     if officer_id is not None:
         officer = get_officer(session, officer_id)
         if officer is None or officer.role is Role.AUDITOR:
             rule = "must be an active officer who is not an auditor"
-            raise Refused(f"The officer {rule}.", problems=[Problem("officer", rule, code="not_allowed")])
+            raise Refused(f"The officer {rule}.", problems=[Problem("assigned_to", rule, code="not_allowed")])
     if found.assigned_to == officer_id:
         return False
     event = DeadLetterAssigned(dead_letter_id=dead_letter_id, officer_id=officer_id)
@@ -82,13 +85,13 @@ def add_note(session: Session, keyring: Keyring, dead_letter_id: UUID, text: str
     return note
 
 
-def notes_of(session: Session, keyring: Keyring, dead_letter_id: UUID) -> list[DeadLetterNote]:
-    """Oldest first."""
-    rows = session.execute(
-        select(Note.id, Note.author, Note.at)
-        .where(Note.dead_letter_id == dead_letter_id)
-        .order_by(Note.at, Note.id)
-        .limit(_MAX_NOTES)
-    ).all()
+def notes_of(
+    session: Session, keyring: Keyring, dead_letter_id: UUID, *, only: UUID | None = None
+) -> list[DeadLetterNote]:
+    """Oldest first; or only the one with this id."""
+    query = select(Note.id, Note.author, Note.at).where(Note.dead_letter_id == dead_letter_id)
+    if only is not None:
+        query = query.where(Note.id == only)
+    rows = session.execute(query.order_by(Note.at, Note.id).limit(_MAX_NOTES)).all()
     texts = read_notes(session, keyring, [row.id for row in rows])
     return [DeadLetterNote(row.id, row.author, row.at, texts.get(row.id)) for row in rows]

@@ -126,5 +126,9 @@ class DLQCompressedEntry:
     archived_at: datetime | None = None
 
     def plain(self) -> dict[str, Any]:
-        values = asdict(self)
-        return {name: text(each) if isinstance(each, datetime) else each for name, each in values.items()}
+        """As programs read it, by the names that a dead letter has there."""
+        named = {"failure_type": "error", "error_code": "code"}
+        return {
+            named.get(name, name): text(each) if isinstance(each, datetime) else each
+            for name, each in asdict(self).items()
+        }

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from effaced.core.db import UtcDateTime, is_postgres
 from effaced.core.db.transactions import require_transaction
-from effaced.core.errors import Conflict
+from effaced.core.errors import Conflict, Problem
 from effaced.deadletters.rules import BY_HAND, SETTLED
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterDomain, DeliveryStatus, OutboxStatus, StepOutcome, Verification
@@ -67,7 +67,8 @@ def refuse_to_close(session: Session, dead_letter_id: UUID, *, decided: bool = F
     and nothing else.
     """
     if (why := why_not_closed(session, dead_letter_id, decided=decided)) is not None:
-        raise Conflict(why)
+        problem = Problem("status", "can't change while the work is not done", code="work_not_done")
+        raise Conflict(why, problems=[problem])
 
 
 def why_not_closed(session: Session, dead_letter_id: UUID, *, decided: bool = False) -> str | None:

@@ -90,14 +90,14 @@ class DeadLetterLine:
         return self.open and self.late_at <= clock.now()
 
     def plain(self) -> dict[str, Any]:
-        """As programs read it, in the API and in the output of `--json`."""
+        """As programs read it, in the API and in the output of `--json`: by the names of the filters."""
         return {
             "id": str(self.id),
             "status": self.status.value,
             "domain": self.domain.value,
             "resolver": self.resolver,
-            "failure_type": self.failure_type,
-            "error_code": self.error_code,
+            "error": self.failure_type,
+            "code": self.error_code,
             "entry_id": _id(self.entry_id),
             "request_id": _id(self.request_id),
             "attempts": self.context.get("attempts"),
@@ -105,7 +105,7 @@ class DeadLetterLine:
             "failures": self.context.get(FAILURES, []),
             "retry_count": self.retry_count,
             "max_retries": self.max_retries,
-            "metadata": self.marks or {},
+            "marks": self.marks or {},
             "recommended_action": self.recommended_action,
             "next_action_hint": self.next_action_hint,
             "assigned_to": _id(self.assigned_to),
@@ -135,7 +135,7 @@ class DeadLetterGroup:
         return {
             "domain": self.domain.value,
             "resolver": self.resolver,
-            "failure_type": self.failure_type,
+            "error": self.failure_type,
             "count": self.count,
             "oldest_at": clock.text(self.oldest),
         }

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import ColumnElement, func, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.core.db import is_postgres
+from effaced.core.errors import NotFound
+from effaced.core.paging import PAGE, Page, after_key, decode, page_of
 from effaced.deadletters.arguments import (
     as_uuid,
     code,
@@ -32,6 +34,7 @@ _ACTIVE, _STALE, _ARCHIVED = DLQCompressedStatus
 SUMMARY_MOVES = {_STALE: (_ACTIVE,), _ARCHIVED: (_ACTIVE, _STALE)}
 _STAMP = {_STALE: "stale_at", _ARCHIVED: "archived_at"}
 _COLUMNS = tuple(DLQCompressedEntry.__dataclass_fields__)
+_ORDER = (DeadLetterSummary.last_seen, DeadLetterSummary.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +80,31 @@ def summaries(
     session: Session, *, domain: str | None = None, status: str | None = None, limit: int = 100
 ) -> list[DLQCompressedEntry]:
     """Last seen first."""
-    query = select(*(getattr(DeadLetterSummary, name) for name in _COLUMNS))
-    query = query.order_by(DeadLetterSummary.last_seen.desc(), DeadLetterSummary.id)
-    if domain is not None:
-        query = query.where(DeadLetterSummary.domain == dead_letter_domain(domain))
-    if status is not None:
-        query = query.where(DeadLetterSummary.status == summary_status(status))
-    return [
-        replace(
-            DLQCompressedEntry(**row._asdict()),
-            id=str(row.id),
-            domain=row.domain.value,
-            status=DLQCompressedStatus(row.status),
-        )
-        for row in session.execute(query.limit(number("limit", limit)))
-    ]
+    return _find(session, _conditions(domain, status), number("limit", limit))
+
+
+def list_summaries(
+    session: Session,
+    *,
+    domain: str | None = None,
+    status: str | None = None,
+    after: str | None = None,
+    limit: int = PAGE,
+) -> Page[DLQCompressedEntry]:
+    """A page of summaries, last seen first."""
+    conditions = _conditions(domain, status)
+    if after:
+        conditions.append(after_key(_ORDER, decode(after, datetime, UUID), descending=True))
+    found = _find(session, conditions, limit + 1)
+    return page_of(found, limit, [(each.last_seen, UUID(each.id)) for each in found])
+
+
+def get_summary(session: Session, summary_id: UUID) -> DLQCompressedEntry:
+    """Refuses an id that no summary has."""
+    found = _find(session, [DeadLetterSummary.id == summary_id], 1)
+    if not found:
+        raise NotFound("There is no such summary.")
+    return found[0]
 
 
 def summary_totals(session: Session) -> dict[str, Any]:
@@ -121,6 +134,31 @@ def set_summary_status(session: Session, summary_id: UUID, to: str) -> bool:
         .returning(DeadLetterSummary.id)
     )
     return changed.first() is not None
+
+
+def _conditions(domain: str | None, status: str | None) -> list[ColumnElement[bool]]:
+    conditions = []
+    if domain is not None:
+        conditions.append(DeadLetterSummary.domain == dead_letter_domain(domain))
+    if status is not None:
+        conditions.append(DeadLetterSummary.status == summary_status(status))
+    return conditions
+
+
+def _find(
+    session: Session, conditions: Sequence[ColumnElement[bool]], limit: int
+) -> list[DLQCompressedEntry]:
+    query = select(*(getattr(DeadLetterSummary, name) for name in _COLUMNS)).where(*conditions)
+    query = query.order_by(*(column.desc() for column in _ORDER)).limit(limit)
+    return [
+        replace(
+            DLQCompressedEntry(**row._asdict()),
+            id=str(row.id),
+            domain=row.domain.value,
+            status=DLQCompressedStatus(row.status),
+        )
+        for row in session.execute(query)
+    ]
 
 
 def summary_status(word: str) -> DLQCompressedStatus:

@@ -154,10 +154,12 @@ def reassess(
             each.error = None
 
 
-def open_retentions_of(session: Session, request_id: UUID, *, skip_locked: bool = False) -> list[Retention]:
-    """The request's open retentions; with `skip_locked`, locked, without those that others locked."""
+def open_retentions_of(
+    session: Session, request_id: UUID, *, lock: bool = False, skip_locked: bool = False
+) -> list[Retention]:
+    """The request's open retentions; with `lock` locked, with `skip_locked` without what others locked."""
     query = select(Retention).where(Retention.request_id == request_id, Retention.closed_at.is_(None))
-    query = query.with_for_update(skip_locked=True) if skip_locked else query
+    query = query.with_for_update(skip_locked=skip_locked) if lock or skip_locked else query
     return list(session.scalars(query.order_by(Retention.id)))
 
 

@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
+from effaced.core.errors import NotFound
 from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, page_of
 from effaced.datamap.plan.retention import DueRows, RetentionPlan
 from effaced.requests.retention import Assessment, RetentionState, assess
 from effaced.requests.tables import Request, Retention, RetentionEnding
 from effaced.retention.run import is_due
+
+
+class RetentionPhase(StrEnum):
+    """What the register says of a retention, without looking at the rows."""
+
+    KEPT = "kept"
+    DUE = "due"
+    """The first of it need not be kept any more."""
+    ENDED = "ended"
+    """Nothing of it is left, or a later erasure of the same person has taken it over."""
+
+
+class EndingStatus(StrEnum):
+    """How far ending the retentions of a request is."""
+
+    RUNNING = "running"
+    FAILED = "failed"
+    """Nobody is at it, and the last attempt failed."""
+    DUE = "due"
+    """Nobody is at it, and something is due."""
+    FINISHED = "finished"
+    """Nothing is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionFilter:
+    """Which retentions; all that are given have to hold."""
+
+    request_id: UUID | None = None
+    table: str | None = None
+    due_before: date | None = None
+    state: RetentionPhase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +69,111 @@ class RetentionLine:
     undated: int
     first_due: date | None
     error: str | None
+    created_at: datetime
+    looked_at: datetime
+    closed_at: datetime | None
     standing: RetentionState | None = None
     ended: DueRows | None = None
     erasing: tuple[int, int] | None = None
+
+    def phase(self, today: date) -> RetentionPhase:
+        if self.closed_at is not None:
+            return RetentionPhase.ENDED
+        due = self.first_due is not None and self.first_due <= today
+        return RetentionPhase.DUE if due else RetentionPhase.KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How far the end of a request's retentions is; `by` and `erasing` while it is under way."""
+
+    request_id: UUID
+    status: EndingStatus
+    lines: tuple[RetentionLine, ...]
+    by: str | None = None
+    erasing: tuple[int, int] | None = None
+
+    @property
+    def error(self) -> str | None:
+        return next((each.error for each in self.lines if each.error), None)
+
+
+def list_retentions(
+    session: Session,
+    plan: RetentionPlan,
+    which: RetentionFilter,
+    *,
+    by_due_date: bool = False,
+    after: str | None = None,
+    limit: int = PAGE,
+) -> Page[RetentionLine]:
+    """The register, in the order of the erasures; by due date only what is open and has one."""
+    query = _register().where(*_conditions(which, plan.today))
+    order: tuple[Any, ...] = (Retention.id,)
+    if by_due_date:
+        order = (Retention.first_due, Retention.id)
+        query = query.where(Retention.closed_at.is_(None), Retention.first_due.is_not(None))
+    if after:
+        query = query.where(after_key(order, decode(after, *((date, UUID) if by_due_date else (UUID,)))))
+    rows = session.execute(query.order_by(*order).limit(limit + 1)).all()
+    lines = [_line(plan, retention, ref, None, ending) for retention, ref, _, ending in rows]
+    keys = [(each.first_due, each.id) if by_due_date and each.first_due else (each.id,) for each in lines]
+    return page_of(lines, limit, keys)
+
+
+def get_retention(
+    session: Session, keyring: Keyring, plan: RetentionPlan, retention_id: UUID
+) -> RetentionLine:
+    """One retention; if it is open, counted now by the map in force."""
+    found = session.execute(_register().where(Retention.id == retention_id)).first()
+    if found is None:
+        raise NotFound("There is no such retention.")
+    retention, ref, people, ending = found
+    now = None if retention.closed_at else assess(session, keyring, plan, retention, people)
+    return _line(plan, retention, ref, now, ending)
+
+
+def get_ending(session: Session, plan: RetentionPlan, request_id: UUID) -> Ending:
+    """Refuses a request that has never retained anything."""
+    rows = session.execute(_register().where(Retention.request_id == request_id).order_by(Retention.id)).all()
+    if not rows:
+        raise NotFound("No request with this id has retained anything.")
+    lines = tuple(_line(plan, retention, ref, None, ending) for retention, ref, _, ending in rows)
+    ending = rows[0][3]
+    if ending is not None:
+        erasing = (ending.rows, ending.of)
+        return Ending(request_id, EndingStatus.RUNNING, lines, ending.actor, erasing)
+    due = [each for each in lines if each.phase(plan.today) is RetentionPhase.DUE]
+    failed = any(each.error for each in due)
+    status = EndingStatus.FAILED if failed else EndingStatus.DUE if due else EndingStatus.FINISHED
+    return Ending(request_id, status, lines)
+
+
+def _register() -> Select[*tuple[Any, ...]]:
+    """Retention, ref and kind of people of its request, and its ending while it is under way."""
+    return (
+        select(Retention, Request.ref, Request.subject_type, RetentionEnding)
+        .join(Request, Retention.request_id == Request.id)
+        .outerjoin(RetentionEnding, Retention.request_id == RetentionEnding.request_id)
+    )
+
+
+def _conditions(which: RetentionFilter, today: date) -> list[ColumnElement[bool]]:
+    conditions = []
+    if which.request_id is not None:
+        conditions.append(Retention.request_id == which.request_id)
+    if which.table is not None:
+        conditions.append(Retention.table_name == which.table)
+    if which.due_before is not None:
+        conditions.append(Retention.first_due < which.due_before)
+    if which.state is RetentionPhase.DUE:
+        conditions.append(is_due(today))
+    elif which.state is RetentionPhase.KEPT:
+        conditions.append(Retention.closed_at.is_(None))
+        conditions.append(or_(Retention.first_due.is_(None), Retention.first_due > today))
+    elif which.state is RetentionPhase.ENDED:
+        conditions.append(Retention.closed_at.is_not(None))
+    return conditions
 
 
 def list_kept(
@@ -62,12 +198,7 @@ def list_due(
     only: list[UUID] | None = None,
 ) -> Page[RetentionLine]:
     """What has come due, longest first, each counted now by the map in force; of some requests, or of all."""
-    query = (
-        select(Retention, Request.ref, Request.subject_type, RetentionEnding)
-        .join(Request, Retention.request_id == Request.id)
-        .outerjoin(RetentionEnding, Retention.request_id == RetentionEnding.request_id)
-        .where(is_due(plan.today))
-    )
+    query = _register().where(is_due(plan.today))
     order = (Retention.first_due, Retention.id)
     if after:
         query = query.where(after_key(order, decode(after, date, UUID)))
@@ -134,6 +265,9 @@ def _line(
         undated=retention.undated,
         first_due=retention.first_due,
         error=retention.error,
+        created_at=retention.created_at,
+        looked_at=retention.looked_at,
+        closed_at=retention.closed_at,
         standing=now.standing if now else None,
         ended=now.ended if now else None,
         erasing=(ending.rows, ending.of) if ending else None,

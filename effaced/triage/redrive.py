@@ -119,7 +119,10 @@ def cancel_redrive(session: Session, redrive_id: UUID, *, actor: str) -> None:
     if redrive is None:
         raise NotFound("There is no such redrive.")
     if redrive.status is not RedriveStatus.RUNNING:
-        raise Conflict(f"This redrive is {redrive.status.value} already.")
+        ended = redrive.status.value
+        raise Conflict(
+            f"This redrive is {ended} already.", problems=[Problem("status", f"is {ended}", code="ended")]
+        )
     _end(session, redrive, RedriveStatus.CANCELLED, actor)
 
 

@@ -83,16 +83,18 @@ def redrive_results(
 
 def plain_redrive(redrive: RedriveView) -> dict[str, Any]:
     """As API and command line show it."""
+    # A stored filter has a name of its own for the statuses.
+    named = {"statuses": "status"}
     return {
         "id": str(redrive.id),
         "status": redrive.status.value,
-        "filter": redrive.filter,
+        "filter": {named.get(name, name): value for name, value in redrive.filter.items()},
         "force": redrive.force,
         "per_second": redrive.per_second,
-        "by": redrive.by,
+        "created_by": redrive.by,
         "total": redrive.total,
         "done": redrive.done,
-        "requeued": redrive.requeued,
+        "retried": redrive.requeued,
         "skipped": redrive.skipped,
         "created_at": text(redrive.created_at),
         "ended_at": text(redrive.ended_at),
@@ -101,9 +103,10 @@ def plain_redrive(redrive: RedriveView) -> dict[str, Any]:
 
 
 def plain_result(result: RedriveResult) -> dict[str, Any]:
+    """Whether a dead letter is retried; else why not, for programs and for people."""
     return {
         "dead_letter_id": str(result.dead_letter_id),
-        "requeued": result.requeued,
-        "code": result.code,
-        "why": result.why,
+        "retried": result.requeued,
+        "code": None if result.requeued else result.code,
+        "message": None if result.requeued else result.why,
     }

@@ -11,7 +11,7 @@ from effaced.audit.append import SYSTEM, append_one
 from effaced.audit.events import RequestCancelled, SubjectConfirmed
 from effaced.audit.notes import note_fields, write_note
 from effaced.core.crypto import Keyring
-from effaced.core.errors import Conflict, NotFound
+from effaced.core.errors import Conflict, NotFound, Problem
 from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.datamap.run.subject import find_subject
 from effaced.deadletters.rules import CANCELLED, OPEN, SUBJECT_CHANGED
@@ -71,6 +71,9 @@ def _lock_undecided(session: Session, letter_id: UUID) -> Request:
     request = session.get(Request, about.request_id, with_for_update=True, populate_existing=True)
     letter = session.get_one(DeadLetter, letter_id, with_for_update=True, populate_existing=True)
     if request is None or not awaits_decision(letter.domain, letter.error_code, letter.status):
-        raise Conflict("This dead letter does not ask whether the row is still the person's.")
+        raise Conflict(
+            "This dead letter does not ask whether the row is still the person's.",
+            problems=[Problem("code", f"is not an open {SUBJECT_CHANGED}", code="nothing_to_decide")],
+        )
     check_transition(request, RequestEvent.EXECUTED, by=SYSTEM)
     return request

@@ -123,7 +123,7 @@ def print_stats(found: Mapping[str, Any]) -> None:
     console.print(domains)
     groups = Table("domain", "resolver", "error", "count", "oldest (UTC)")
     for group in found["groups"]:
-        name, error = Text(group["resolver"] or "-"), Text(group["failure_type"])
+        name, error = Text(group["resolver"] or "-"), Text(group["error"])
         groups.add_row(group["domain"], name, error, f"{group['count']:,}", group["oldest_at"])
     if found["groups"]:
         console.print(groups)

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from api_desk import Desk
 from flask import Flask
 from quick_app import make_app
 from quick_database import open_quickly
@@ -271,3 +272,15 @@ def correcting_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
 def trusted_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
     """Requests of this caller are executed at once."""
     return make_api(migrated_url, approvals_needed=0)
+
+
+@pytest.fixture
+def desk(api: Api) -> Desk:
+    """A caller who may operate."""
+    return Desk(api, "operate:write")
+
+
+@pytest.fixture
+def lite(make_api: Callable[..., Api], migrated_sqlite_url: str) -> Desk:
+    """The same, for what is the same on either database."""
+    return Desk(make_api(migrated_sqlite_url), "operate:write")

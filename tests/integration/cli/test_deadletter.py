@@ -219,9 +219,9 @@ class TestRequeue:
         assert told == [
             {
                 "dead_letter_id": str(letter_id),
-                "requeued": False,
+                "retried": False,
                 "code": "already_replaying",
-                "why": "is already replaying",
+                "message": "is already replaying",
             }
         ]
 
@@ -372,11 +372,7 @@ class TestArchiveAndPurge:
         assert done.output == "Removed 2. No more of them are archived.\n"
         found = read(run("summaries", "--json", "--domain", "message", "--status", "active"))
         (summary,) = found["summaries"]
-        assert (summary["failure_type"], summary["error_code"], summary["count"]) == (
-            "Refused",
-            "http_400",
-            2,
-        )
+        assert (summary["error"], summary["code"], summary["count"]) == ("Refused", "http_400", 2)
         assert found["totals"]["by_domain"] == {"message": 2}
         shown = run("summaries").output
         assert summary["id"] in shown

@@ -1,0 +1,1 @@
+"""What failed for good, over HTTP."""

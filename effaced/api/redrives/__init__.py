@@ -1,0 +1,1 @@
+"""Redrives over HTTP: retrying a whole set of dead letters."""

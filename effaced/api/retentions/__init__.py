@@ -1,0 +1,1 @@
+"""What erasures had to keep, over HTTP."""
