@@ -30,6 +30,7 @@ from structlog.testing import capture_logs
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.tables import ApiKey
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
@@ -111,7 +112,9 @@ class Api:
 
     def new_key(self, name: str, approvals_needed: int = 1) -> str:
         with self.runtime.db.begin() as session:
-            _, token = create_api_key(session, name=name, approvals_needed=approvals_needed, actor="cli")
+            _, token = create_api_key(
+                session, NewApiKey(name=name, approvals_needed=approvals_needed), actor="cli"
+            )
         return token
 
     @staticmethod
@@ -198,7 +201,9 @@ def make_api(make_runtime: Callable[..., Runtime]) -> Callable[..., Api]:
         with database.begin() as session:
             people = [{"id": n, "email": f"p{n}@example.org", "crm_ref": f"c-{n}"} for n in range(1, 7)]
             session.execute(insert(customers), people)
-            key, token = create_api_key(session, name="shop", approvals_needed=approvals_needed, actor="cli")
+            key, token = create_api_key(
+                session, NewApiKey(name="shop", approvals_needed=approvals_needed), actor="cli"
+            )
         database.dispose()
         runtime = make_runtime(url, **settings)
         return Api(make_app(runtime), runtime, key, token)
