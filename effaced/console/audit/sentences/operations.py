@@ -23,7 +23,8 @@ def _created_key(payload: Payload) -> str:
     if payload.get("sandbox"):
         return "A sandbox API key was created; it executes nothing."
     officer = " It decides in an officer's name." if payload.get("officer_id") else ""
-    return f"An API key was created; its requests need {count(payload['approvals_needed'], 'approval')}.{officer}"
+    needed = count(payload["approvals_needed"], "approval")
+    return f"An API key was created; its requests need {needed}.{officer}"
 
 
 _PAUSES = {
