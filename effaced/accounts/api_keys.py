@@ -83,6 +83,13 @@ def authenticate(session: Session, token: str) -> ApiKey | None:
     return key if key is not None and hmac.compare_digest(key.token_hash, hashed) else None
 
 
+def lock_usable_key(session: Session, key_id: UUID) -> ApiKey | None:
+    """The key, unless it was revoked meanwhile, which nobody can do until the transaction ends."""
+    query = select(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
+    locked = query.with_for_update(read=True).execution_options(populate_existing=True)
+    return session.scalar(locked)
+
+
 def use_is_due(key: ApiKey) -> bool:
     """Whether the last recorded use is a minute old: recording each would make every call a write."""
     return key.last_used_at is None or key.last_used_at <= clock.now() - _USE_RECORDED_EVERY
