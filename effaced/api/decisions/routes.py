@@ -50,7 +50,7 @@ def approve_request(call: Call, request_id: str, body: ApprovalBody) -> models.R
 
 @routes.post("/entries/<entry_id>/attest", scope=Scope.DECIDE_ATTEST)
 def attest_entry(call: Call, entry_id: str, body: AttestationBody) -> models.Entry:
-    """Say, in the name of the key's officer, that an external call was made by hand, or that the data is gone.
+    """Attest, in the name of the key's officer, that a call was made by hand, or that the data is gone.
 
     It counts for a call that was abandoned or waits for a person, and for an erasure that no read-back has
     confirmed. The request completes if this was the last that it waited for.

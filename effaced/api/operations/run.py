@@ -123,6 +123,6 @@ def _response(body: object, status: int) -> Response:
 
 def _stored(operation: Operation, reply: Reply[Answer | None]) -> StoredAnswer:
     body = {} if reply.answer is None else reply.answer.model_dump(mode="json")
-    withheld = dict.fromkeys(operation.secrets)
+    withheld = {name: None for name in operation.secrets if body.get(name)}
     status = reply.status or (operation.status if reply.answer is not None else 204)
     return StoredAnswer(status, {**body, **withheld}, dict(reply.headers))

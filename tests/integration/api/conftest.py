@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from officers import add_officer
 from quick_app import make_app
 from quick_database import open_quickly
 from sqlalchemy import (
@@ -31,10 +32,11 @@ from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.key_rules import NewApiKey
-from effaced.accounts.tables import ApiKey
+from effaced.accounts.tables import ApiKey, Officer
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Base
+from effaced.model import Role, new_id
 from effaced.runtime import Runtime
 
 DATAMAP = """
@@ -110,12 +112,25 @@ class Api:
     def headers(self, token: str | None = None) -> dict[str, str]:
         return {"Authorization": f"Bearer {token or self.token}"}
 
-    def new_key(self, name: str, approvals_needed: int = 1) -> str:
+    def new_key(self, name: str, approvals_needed: int = 1, **more: Any) -> str:
         with self.runtime.db.begin() as session:
-            _, token = create_api_key(
-                session, NewApiKey(name=name, approvals_needed=approvals_needed), actor="cli"
-            )
+            new = NewApiKey(name=name, approvals_needed=approvals_needed, **more)
+            _, token = create_api_key(session, new, actor="cli")
         return token
+
+    def officer(self, name: str, role: Role = Role.OFFICER) -> Officer:
+        with self.runtime.db.begin() as session:
+            return add_officer(session, name, role)
+
+    def officers_key(self, officer: Officer, *scopes: str, **more: Any) -> str:
+        """A key that decides in the officer's name."""
+        scopes = scopes or ("decide:approve", "decide:attest")
+        return self.new_key(f"{officer.name} {new_id()}", scopes=scopes, officer_id=officer.id, **more)
+
+    def call(self, path: str, body: Any = None, *, token: str | None = None, **headers: str) -> TestResponse:
+        """POST to any path of the API."""
+        sent = {**self.headers(token), **{name.replace("_", "-"): text for name, text in headers.items()}}
+        return self.app.test_client().post(f"/api/v1{path}", json=body, headers=sent)
 
     @staticmethod
     def erasure(subject_id: str = "1", **more: Any) -> dict[str, Any]:
