@@ -68,4 +68,7 @@ def _lines(session: Session, condition: ColumnElement[bool], sent_by: UUID | Non
     )
     if sent_by is not None:
         query = query.where(Request.api_key_id == sent_by)
-    return [SubjectLine(SubjectKey(key_id, hmac), *more) for key_id, hmac, *more in session.execute(query)]
+    return [
+        SubjectLine(SubjectKey(key_id, hmac), requests, open_, last_at)
+        for key_id, hmac, requests, open_, last_at in session.execute(query)
+    ]

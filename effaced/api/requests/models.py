@@ -258,8 +258,8 @@ class PlannedCall(Answer):
     resolver: str
     called: bool
     note: Literal["no_reference", "not_concerned", "unable"] | None = Field(
-        description="`no_reference`: it does not know the person. `not_concerned`: it holds nothing of what is"
-        " corrected. `unable`: it is called but can't correct; a person has to."
+        description="`no_reference`: it does not know the person. `not_concerned`: it holds nothing of what"
+        " is corrected. `unable`: it is called but can't correct; a person has to."
     )
 
 
@@ -292,7 +292,7 @@ class Request(Answer):
     closed_at: Moment | None
     corrections: list[str] = Field(description="The names of what is corrected.")
     metadata: dict[str, str] | None = Field(
-        description="Empty once the request is closed; null in the answer to a repeated call that has sent any."
+        description="Empty once the request is closed. Null in the answer to a repeated call that sent any."
     )
     steps: Steps
     unverified: int = Field(

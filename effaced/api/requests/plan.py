@@ -22,7 +22,7 @@ def planned(call: Call, request: Request) -> models.Plan:
         raise Conflict(f"The request is {status}: there is nothing left to plan.")
     if status is RequestStatus.RECEIVED:
         raise Conflict(
-            "The request is a duplicate: it is not executed itself, and ends with the earlier one."
+            "The request is a duplicate: it ends with the earlier one, and is not executed itself."
         )
     runtime = call.runtime
     plan = runtime.plan_on(call.session)

@@ -70,9 +70,8 @@ def try_out(call: Call, asked: IntakeRequest) -> Reply[models.Request]:
 def tried_out(call: Call, query: RequestQuery) -> models.RequestPage:
     """What this key has tried out, newest first. Refuses the filters, which are for real requests."""
     said = "can't be used with a sandbox key"
-    filters = [
-        name for name in type(query).model_fields if name in query.model_fields_set - {"after", "limit"}
-    ]
+    given = query.model_fields_set - {"after", "limit"}
+    filters = [name for name in type(query).model_fields if name in given]
     if filters:
         problems = [Problem(name, said, code="not_for_sandbox_keys") for name in filters]
         raise Refused("The query is invalid.", problems=problems)
