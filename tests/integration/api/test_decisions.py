@@ -191,10 +191,10 @@ def test_an_officer_who_was_deactivated_decides_nothing(api: Api) -> None:
     assert status_of(api, request_id) == "review"
 
 
-def test_an_officer_is_not_deactivated_while_a_decision_is_being_made(
-    make_api: Any, postgres_url: str
+def test_no_officer_is_deactivated_in_the_middle_of_a_decision(
+    make_api: Any, migrated_postgres_url: str
 ) -> None:
-    api = make_api(postgres_url)
+    api = make_api(migrated_postgres_url)
     mara = api.officer("mara")
     with api.runtime.db.begin() as deciding:
         assert lock_deciding_officer(deciding, mara.id) is not None
