@@ -52,7 +52,11 @@ from effaced.outbox.absences import report_absence_spikes
 from effaced.outbox.due import due_resolvers
 from effaced.outbox.flow import flow_state
 from effaced.outbox.waits import restart_waits
-from effaced.requests.housekeeping import delete_old_answers, delete_policies_of_closed_requests
+from effaced.requests.housekeeping import (
+    delete_old_answers,
+    delete_old_sandbox_requests,
+    delete_policies_of_closed_requests,
+)
 from effaced.requests.read import refs_of
 from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.registry import ResolverRegistry
@@ -200,6 +204,7 @@ class Runtime(CompositionRoot):
         """Delete what is no longer needed. The scheduler does this, and every `effaced drain`."""
         with self.db.begin() as session:
             delete_old_answers(session)
+            delete_old_sandbox_requests(session)
             delete_old_messages(session)
             delete_policies_of_closed_requests(session)
             moves.delete_old(session, KEPT)

@@ -1,4 +1,4 @@
-"""API keys: which of the company's systems may send requests, and how many approvals theirs need."""
+"""API keys: which of the company's systems may call, and what for; the rules are in `key_rules`."""
 
 from __future__ import annotations
 
@@ -6,67 +6,43 @@ import base64
 import hmac
 import re
 import secrets
-from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import and_, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from effaced.accounts.scopes import DEFAULT, parse_scopes
-from effaced.accounts.tables import ApiKey
+from effaced.accounts.key_rules import NewApiKey, check_new_key
+from effaced.accounts.officers import MAY_DECIDE
+from effaced.accounts.tables import ApiKey, Officer
 from effaced.audit.append import append_one
 from effaced.audit.events import ApiKeyCreated, ApiKeyRevoked
 from effaced.core import clock
 from effaced.core.crypto import token_hash
-from effaced.core.errors import Conflict, Problem, Refused
+from effaced.core.errors import Conflict, Problem
+from effaced.core.paging import PAGE, Page, after_key, decode, page_of
 from effaced.model import new_id
 
-APPROVALS = (0, 1)
-_LONGEST_NAME = 80
 _TOKEN = re.compile(r"eff_[a-z2-7]{8}_[a-z2-7]{32}")
 _USE_RECORDED_EVERY = timedelta(minutes=1)
 
 
-def create_api_key(
-    session: Session,
-    *,
-    name: str,
-    approvals_needed: int,
-    actor: str,
-    scopes: Iterable[str] = DEFAULT,
-) -> tuple[ApiKey, str]:
+def create_api_key(session: Session, new: NewApiKey, *, actor: str) -> tuple[ApiKey, str]:
     """Create a key and its token `eff_<prefix>_<secret>`. The token is shown once and kept as a hash only."""
-    name = name.strip()
-    problems = []
-    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
-        problems.append(
-            Problem("name", f"must have 1 to {_LONGEST_NAME} characters on one line", code="malformed")
-        )
-    if approvals_needed not in APPROVALS:
-        problems.append(
-            Problem(
-                "approvals_needed",
-                "must be 0 (execute at once) or 1 (an officer approves first)",
-                code="not_allowed",
-            )
-        )
-    try:
-        granted = parse_scopes(scopes)
-    except Refused as error:
-        problems += error.problems
-    if problems:
-        raise Refused("The API key can't be created:", problems=problems)
+    new = check_new_key(session, new)
     prefix = _random_text(5)
     token = f"eff_{prefix}_{_random_text(20)}"
     key = ApiKey(
         id=new_id(),
-        name=name,
+        name=new.name,
         prefix=prefix,
         token_hash=token_hash(token),
-        approvals_needed=approvals_needed,
-        scopes=[each.value for each in granted],
+        approvals_needed=new.approvals_needed,
+        scopes=[str(each) for each in new.scopes],
+        officer_id=new.officer_id,
+        sandbox=new.sandbox,
+        metadata_keys=list(new.metadata_keys) or None,
         created_at=clock.now(),
     )
     try:
@@ -77,21 +53,41 @@ def create_api_key(
             "There is an API key with this name already, perhaps a revoked one.",
             problems=[Problem("name", "is taken", code="taken")],
         ) from None
-    event = ApiKeyCreated(api_key_id=key.id, approvals_needed=approvals_needed, scopes=granted)
+    event = ApiKeyCreated(
+        api_key_id=key.id,
+        approvals_needed=new.approvals_needed,
+        scopes=tuple(new.scopes),
+        officer_id=new.officer_id,
+        sandbox=new.sandbox or None,
+        metadata_keys=tuple(new.metadata_keys) or None,
+    )
     append_one(session, event, actor=actor)
     return key, token
 
 
 def authenticate(session: Session, token: str) -> ApiKey | None:
-    """The API key of this token, unless it is unknown or revoked. Only reads; `record_use` writes."""
+    """The API key of this token, unless it is unknown or revoked, or acts for an officer who may not decide.
+
+    One statement that only reads; `record_use` writes.
+    """
     if not _TOKEN.fullmatch(token):
         return None
     # The index sees a hash of what was sent: how long it takes tells nothing about the tokens there are.
     hashed = token_hash(token)
-    key = session.scalar(select(ApiKey).where(ApiKey.token_hash == hashed))
-    if key is None or not hmac.compare_digest(key.token_hash, hashed) or key.revoked_at is not None:
-        return None
-    return key
+    usable = or_(ApiKey.officer_id.is_(None), and_(*MAY_DECIDE))
+    key = session.scalar(
+        select(ApiKey)
+        .outerjoin(Officer, Officer.id == ApiKey.officer_id)
+        .where(ApiKey.token_hash == hashed, ApiKey.revoked_at.is_(None), usable)
+    )
+    return key if key is not None and hmac.compare_digest(key.token_hash, hashed) else None
+
+
+def lock_usable_key(session: Session, key_id: UUID) -> ApiKey | None:
+    """The key, unless it was revoked meanwhile, which nobody can do until the transaction ends."""
+    query = select(ApiKey).where(ApiKey.id == key_id, ApiKey.revoked_at.is_(None))
+    locked = query.with_for_update(read=True).execution_options(populate_existing=True)
+    return session.scalar(locked)
 
 
 def use_is_due(key: ApiKey) -> bool:
@@ -120,11 +116,20 @@ def list_api_keys(session: Session) -> list[ApiKey]:
     return list(session.scalars(select(ApiKey).order_by(ApiKey.revoked_at.is_not(None), ApiKey.name)))
 
 
+def page_of_api_keys(session: Session, *, after: str | None = None, limit: int = PAGE) -> Page[ApiKey]:
+    """All keys, revoked ones included, in the order of their creation."""
+    query = select(ApiKey).order_by(ApiKey.created_at, ApiKey.id).limit(limit + 1)
+    if after is not None:
+        query = query.where(after_key((ApiKey.created_at, ApiKey.id), decode(after, datetime, UUID)))
+    found = list(session.scalars(query))
+    return page_of(found, limit, [(each.created_at, each.id) for each in found])
+
+
 def revoke_api_key(session: Session, key: ApiKey, *, actor: str) -> None:
     """End the key at once. Requests that it sent go on."""
-    if key.revoked_at is not None:
+    mine = update(ApiKey).where(ApiKey.id == key.id, ApiKey.revoked_at.is_(None))
+    if session.scalar(mine.values(revoked_at=clock.now()).returning(ApiKey.id)) is None:
         raise Conflict("This API key is revoked already.")
-    key.revoked_at = clock.now()
     append_one(session, ApiKeyRevoked(api_key_id=key.id), actor=actor)
 
 

@@ -20,6 +20,8 @@ from effaced.model import Role, new_id
 # Whether an address really exists only a message can tell; this catches what was typed into the wrong field.
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 _LONGEST_EMAIL, _LONGEST_NAME = 254, 120
+# `may_decide` for queries.
+MAY_DECIDE = (Officer.active.is_(True), Officer.role != Role.AUDITOR)
 
 
 def create_officer(
@@ -59,6 +61,17 @@ def get_officer(session: Session, officer_id: UUID) -> Officer | None:
     """The officer, unless there is none or they were deactivated."""
     officer = session.get(Officer, officer_id)
     return officer if officer is not None and officer.active else None
+
+
+def may_decide(officer: Officer) -> bool:
+    """Whether their decisions count."""
+    return officer.active and officer.role is not Role.AUDITOR
+
+
+def lock_deciding_officer(session: Session, officer_id: UUID) -> Officer | None:
+    """The officer, if their decisions count now, and then until the transaction ends."""
+    query = select(Officer).where(Officer.id == officer_id, *MAY_DECIDE).with_for_update(read=True)
+    return session.scalar(query.execution_options(populate_existing=True))
 
 
 def find_officer(session: Session, email: str, *, lock: bool = False) -> Officer | None:

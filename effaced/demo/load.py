@@ -16,6 +16,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.officers import create_officer
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.core import clock
@@ -114,7 +115,7 @@ class Demo:
                 create_officer(session, email=email, name=name, role=role, password=PASSWORD, actor="cli")
                 for email, name, role in _TEAM
             ]
-            key, token = create_api_key(session, name=SHOP, approvals_needed=1, actor="cli")
+            key, token = create_api_key(session, NewApiKey(name=SHOP, approvals_needed=1), actor="cli")
         progress(f"telling {len(SCENES)} stories")
         now = clock.now()
         for moment, step in sorted(self._steps(now, team[0], key), key=lambda each: each[0]):

@@ -37,8 +37,19 @@ def approve_and_execute(executor: Executor, request_id: UUID, *, by: UUID, reaso
         return session.get_one(Request, request_id)
 
 
-def approve(session: Session, keyring: Keyring, request_id: UUID, *, by: Officer, reason: str) -> Request:
-    """Give one approval. The last one needed makes the request due for execution."""
+def approve(
+    session: Session,
+    keyring: Keyring,
+    request_id: UUID,
+    *,
+    by: Officer,
+    reason: str,
+    through: UUID | None = None,
+) -> Request:
+    """Give one approval. The last one needed makes the request due for execution.
+
+    `through` is the API key that speaks for the officer, if one does.
+    """
     request = lock_request(session, request_id)
     actor = f"officer:{by.id}"
     check_transition(request, RequestEvent.APPROVED, by=actor)
@@ -56,6 +67,7 @@ def approve(session: Session, keyring: Keyring, request_id: UUID, *, by: Officer
             approvals_needed=request.approvals_needed,
             note_id=note.note_id,
             note_hmac=note.note_hmac,
+            api_key_id=through,
         ),
         actor=actor,
         request_id=request.id,

@@ -1,4 +1,4 @@
-"""Deleting what is no longer needed: answers to idempotency keys, and policies of closed requests."""
+"""Deleting what is no longer needed: stored answers, what was tried out, and policies of closed requests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from sqlalchemy.orm import Session
 
 from effaced.core import clock
 from effaced.model import PolicyScope
-from effaced.requests.tables import IdempotentAnswer, Request
+from effaced.requests.tables import IdempotentAnswer, Request, SandboxRequest
 from effaced.retries.tables import PolicyOverride
 
 ANSWERS_KEPT = timedelta(days=30)
+SANDBOX_KEPT = timedelta(days=30)
 _BATCH = 1_000
 
 
@@ -25,6 +26,12 @@ def delete_old_answers(session: Session) -> int:
         .returning(IdempotentAnswer.key_hmac)
     )
     return len(gone.all())
+
+
+def delete_old_sandbox_requests(session: Session) -> int:
+    """Delete what sandbox keys have tried out, after 30 days. Returns how many."""
+    old = SandboxRequest.created_at < clock.now() - SANDBOX_KEPT
+    return len(session.execute(delete(SandboxRequest).where(old).returning(SandboxRequest.id)).all())
 
 
 def delete_policies_of_closed_requests(session: Session) -> int:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
@@ -56,11 +56,17 @@ def add_identifiers(
 
 def find_requests(session: Session, keyring: Keyring, kind: str, value: str) -> list[UUID]:
     """The requests of whoever has this identifier, newest first, whichever key they were hashed with."""
-    keys = keyring.fingerprints(normalise(kind, value), purpose=f"identifier:{kind}")
     found = session.scalars(
         select(Request.id)
-        .join(Identifier, Identifier.request_id == Request.id)
-        .where(Identifier.kind == kind, Identifier.hmac.in_([key.hmac for key in keys]))
+        .where(Request.id.in_(identifier_matches(keyring, kind, value)))
         .order_by(Request.received_at.desc(), Request.id.desc())
     )
     return list(found)
+
+
+def identifier_matches(keyring: Keyring, kind: str, value: str) -> Select[UUID]:
+    """Selects the ids of the requests that have recorded this identifier, under any key of the ring."""
+    keys = keyring.fingerprints(normalise(kind, value), purpose=f"identifier:{kind}")
+    return select(Identifier.request_id).where(
+        Identifier.kind == kind, Identifier.hmac.in_([key.hmac for key in keys])
+    )

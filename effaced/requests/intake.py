@@ -94,6 +94,11 @@ class IntakeRequest:
         return f"officer:{self.entered_by}" if self.entered_by is not None else SYSTEM
 
     @property
+    def officer_id(self) -> UUID | None:
+        """The officer who enters it, be it through an API key of theirs: they can't approve it."""
+        return self.entered_by or (self.api_key.officer_id if self.api_key is not None else None)
+
+    @property
     def approvals_needed(self) -> int:
         if self.approvals is not None:
             return self.approvals
@@ -113,10 +118,12 @@ class CheckedRequest:
 def receive(
     session: Session, keyring: Keyring, plan: ErasurePlan, asked: IntakeRequest, *, zone: ZoneInfo = _UTC
 ) -> Intake:
-    """Take a request in. Refuses an unknown person, and corrections that can't be made.
+    """Take a request in. Refuses an unknown person, corrections that can't be made, and a sandbox key.
 
     An erasure that an open one of the same person answers already is taken in as its duplicate.
     """
+    if asked.api_key is not None and asked.api_key.sandbox:
+        raise Refused("A sandbox key sends nothing that is executed.")
     plan = plan.for_people(asked.subject_type)
     checked = check_request(session, keyring, plan, asked)
     corrections, subject, keys = checked.corrections, checked.subject, checked.keys
@@ -127,7 +134,7 @@ def receive(
         ref=new_ref(),
         kind=asked.kind,
         api_key_id=asked.api_key.id if asked.api_key else None,
-        entered_by=asked.entered_by,
+        entered_by=asked.officer_id,
         duplicate_of=original.id if original else None,
         subject_type=asked.subject_type,
         subject_key_id=keys[0].key_id,

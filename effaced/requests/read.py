@@ -79,6 +79,8 @@ class RequestFilter:
     received_before: datetime | None = None
     api_key_id: UUID | None = None
     """Only what this API key has sent, with the status that it may see."""
+    metadata: tuple[str, str] | None = None
+    """A name and its value; only open requests have any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,12 @@ def _matching(which: RequestFilter, now: datetime, *columns: Any) -> Select[Any]
     if which.api_key_id:
         query = query.where(Request.api_key_id == which.api_key_id)
     if which.subject:
-        query = query.where(Request.subject_hmac == which.subject.hmac)
+        key = which.subject
+        query = query.where(Request.subject_hmac == key.hmac, Request.subject_key_id == key.key_id)
+    if which.metadata:
+        name, value = which.metadata
+        held = Request.metadata_values[name].as_string() == value
+        query = query.where(Request.closed_at.is_(None), held)
     if which.received_from:
         query = query.where(Request.received_at >= which.received_from)
     if which.received_before:

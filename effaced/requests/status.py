@@ -10,12 +10,13 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, cast
 
-from sqlalchemy import Table, Update, Uuid, bindparam, or_, update
+from sqlalchemy import Table, Update, Uuid, bindparam, inspect, null, or_, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 
 from effaced.core.db.pipeline import run_statement
 from effaced.core.errors import Conflict, Refused
+from effaced.model import CLOSED
 from effaced.model import RequestStatus as Status
 from effaced.requests.tables import Request
 
@@ -75,29 +76,35 @@ TRANSITIONS = (
 _BY_SOURCE = {(each.source, each.event): each for each in TRANSITIONS}
 _requests = cast(Table, Request.__table__)
 _ID = "changed_id"
+_columns = inspect(Request).columns
 
 
 def transition(session: Session, request: Request, event: RequestEvent, *, by: str, **values: Any) -> None:
     """Give the request the status that follows, and `values` with it; the caller has locked it.
 
-    `by` is the actor. Refuses, with nothing written, what the table does not have. A new request is only
-    given its status: it is written when the caller adds it to the session.
+    `by` is the actor. A request that is closed loses its metadata. Refuses, with nothing written, what the
+    table does not have. A new request is only given its status: it is written when the caller adds it to the
+    session.
     """
     line = check_transition(request, event, by=by)
     values["status"] = line.target
+    if line.target in CLOSED:
+        values |= {"metadata_values": None}
     if line.source is _NEW:
         for name, value in values.items():
             setattr(request, name, value)
         return
     # Not by a flush, which would wait for the answer: this may travel with other statements.
     run_statement(session, _update_of(tuple(values)), {**values, _ID: request.id})
+    columns = {_columns[name]: value for name, value in values.items()}
+    session.execute(update(_requests).where(_requests.c.id == request.id).values(columns))
     for name, value in values.items():
         set_committed_value(request, name, value)
 
 
 @cache
 def _update_of(names: tuple[str, ...]) -> Update:
-    columns = {name: bindparam(name, type_=_requests.c[name].type) for name in names}
+    columns = {_columns[name]: bindparam(name, type_=_columns[name].type) for name in names}
     return update(_requests).where(_requests.c.id == bindparam(_ID, type_=Uuid())).values(columns)
 
 
@@ -120,10 +127,11 @@ def transition_many(event: RequestEvent) -> Update:
     """
     found = [each for each in TRANSITIONS if each.event is event and Who.SYSTEM in each.who]
     (target,) = {each.target for each in found}
+    forgotten = {_columns["metadata_values"]: null()} if target in CLOSED else {}
     return (
         update(_requests)
         .where(or_(*(_requests.c.status == each.source for each in found)))
-        .values(status=target)
+        .values({_requests.c.status: target, **forgotten})
     )
 
 

@@ -54,6 +54,7 @@ class Request(Base):
     status: Mapped[RequestStatus] = mapped_column(Word(RequestStatus))
     api_key_id: Mapped[UUID | None] = mapped_column(ForeignKey(ApiKey.__table__.c.id))
     entered_by: Mapped[UUID | None] = mapped_column(ForeignKey(Officer.__table__.c.id))
+    """The officer who entered it, or in whose name its API key acts."""
     duplicate_of: Mapped[UUID | None]
     """The open erasure of the same person that this one ends with. Never shown to another API key."""
     subject_type: Mapped[str | None] = mapped_column(String(64))

@@ -137,3 +137,11 @@ class ResolverRegistry:
                 if isinstance(each.resolver, AbstractAsyncContextManager):
                     await stack.enter_async_context(each.resolver)
             yield self
+
+
+def split_by_reference(
+    registry: ResolverRegistry, refs: Collection[str]
+) -> tuple[list[Registered], list[Registered]]:
+    """The systems that know a person with these references, and those that don't."""
+    known = [each for each in registry if each.ref in refs]
+    return known, [each for each in registry if each not in known]

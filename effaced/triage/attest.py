@@ -51,15 +51,24 @@ class Revealed:
     corrections: tuple[Correction, ...] = field(repr=False)
 
 
-def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, reason: str) -> Entry:
+def attest(
+    session: Session,
+    keyring: Keyring,
+    entry_id: UUID,
+    *,
+    actor: str,
+    reason: str,
+    through: UUID | None = None,
+) -> Entry:
     """Count an abandoned or parked call as done, on a person's word; `reason` says how it was done.
 
     Its dead letter is resolved, and the request completes if this was the last it waited for. Of an
-    erasure that no read-back confirmed the statement is that the data is gone.
+    erasure that no read-back confirmed the statement is that the data is gone. `through` is the API key
+    that speaks for the officer, if one does.
     """
     entry = _lock(session, entry_id)
     if entry.status is OutboxStatus.SUCCEEDED:
-        _attest_gone(session, keyring, entry, actor, reason)
+        _attest_gone(session, keyring, entry, actor, reason, through)
         return entry
     if entry.status not in ATTESTABLE:
         raise Conflict(f"The call is {entry.status.value}; only what is abandoned or parked can be attested.")
@@ -73,6 +82,7 @@ def attest(session: Session, keyring: Keyring, entry_id: UUID, *, actor: str, re
             resolver=entry.resolver,
             prior_status=entry.status,
             prior_error=entry.last_error,
+            api_key_id=through,
             **note_fields(note),
         ),
         actor=actor,
@@ -113,7 +123,9 @@ def _attested_instead_of_read_back(entry: Entry, at: datetime) -> dict[str, Any]
     return {"verification": Verification.ATTESTED, "verified_at": at}
 
 
-def _attest_gone(session: Session, keyring: Keyring, entry: Entry, actor: str, reason: str) -> None:
+def _attest_gone(
+    session: Session, keyring: Keyring, entry: Entry, actor: str, reason: str, through: UUID | None
+) -> None:
     mine = outbox.c.entry_id == entry.entry_id
     seen = session.execute(select(outbox.c.verification, outbox.c.verify_due_at).where(mine)).one()
     if seen.verify_due_at is not None:
@@ -123,7 +135,9 @@ def _attest_gone(session: Session, keyring: Keyring, entry: Entry, actor: str, r
     note = write_note(session, keyring, reason, author=actor, request_id=entry.request_id)
     append_one(
         session,
-        ReadBackAttested(resolver=entry.resolver, prior=seen.verification, **note_fields(note)),
+        ReadBackAttested(
+            resolver=entry.resolver, prior=seen.verification, api_key_id=through, **note_fields(note)
+        ),
         actor=actor,
         request_id=entry.request_id,
         entry_id=entry.entry_id,

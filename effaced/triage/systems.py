@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -133,14 +133,6 @@ def current_pauses(session: Session, keyring: Keyring) -> dict[str, Paused]:
     names = names_of(session, [each.by for each in found.values()])
     reasons = read_notes(session, keyring, [each.note_id for each in found.values() if each.note_id])
     return {name: _as_paused(each, names, reasons) for name, each in found.items()}
-
-
-def split_by_reference(
-    registry: ResolverRegistry, refs: Collection[str]
-) -> tuple[list[Registered], list[Registered]]:
-    """The systems that know a person with these references, and those that don't."""
-    known = [each for each in registry if each.ref in refs]
-    return known, [each for each in registry if each not in known]
 
 
 def manual_resolvers(registry: ResolverRegistry) -> frozenset[str]:

@@ -20,6 +20,7 @@ from quick_database import open_quickly
 from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, insert
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.tables import ApiKey, Officer
 from effaced.audit.notes import write_note
 from effaced.core import clock
@@ -252,8 +253,8 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
         ben = new_officer("ben@example.com", name="Ben Lindqvist", role=Role.ADMIN, password=PASSWORD)
         cleo = new_officer("cleo@example.com", name="Cleo Marín", role=Role.AUDITOR, password=PASSWORD)
         session.add_all([ada, ben, cleo])
-        shop, _ = create_api_key(session, name="web shop", approvals_needed=1, actor="cli")
-        two, _ = create_api_key(session, name="customer service", approvals_needed=1, actor="cli")
+        shop, _ = create_api_key(session, NewApiKey(name="web shop", approvals_needed=1), actor="cli")
+        two, _ = create_api_key(session, NewApiKey(name="customer service", approvals_needed=1), actor="cli")
         two.approvals_needed = 2
     return House(runtime, ada, ben, cleo, shop, two, script)
 

@@ -12,6 +12,7 @@ from named_in_docs import dotted_names, resolve, was_called
 from sqlalchemy import update
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.core import clock
 from effaced.model import OutboxStatus
 from effaced.outbox.tables import OutboxRow
@@ -38,7 +39,9 @@ def test_one_request_calls_every_function_that_the_walk_names(
     with company(migrated_postgres_url, redis_url, tmp_path) as shop:
         shop.environ[VARIABLE] = str(trace)
         with shop.db.begin() as session:
-            _, shop.token = create_api_key(session, name="careful", approvals_needed=1, actor="cli")
+            _, shop.token = create_api_key(
+                session, NewApiKey(name="careful", approvals_needed=1), actor="cli"
+            )
         shop.start_web()
         shop.start("worker")
         shop.start("scheduler")

@@ -57,9 +57,12 @@ def test_from_post_to_completed(story_url: str, redis_url: str, tmp_path: Path) 
 def test_an_officer_approves_in_the_console(story_url: str, redis_url: str, tmp_path: Path) -> None:
     with company(story_url, redis_url, tmp_path) as shop:
         from effaced.accounts.api_keys import create_api_key
+        from effaced.accounts.key_rules import NewApiKey
 
         with shop.db.begin() as session:
-            _, shop.token = create_api_key(session, name="careful", approvals_needed=1, actor="cli")
+            _, shop.token = create_api_key(
+                session, NewApiKey(name="careful", approvals_needed=1), actor="cli"
+            )
         shop.start_web()
         shop.start("worker")
         shop.start("scheduler")

@@ -23,6 +23,7 @@ from waiting import PATIENCE, eventually
 
 from effaced import demo
 from effaced.accounts.api_keys import authenticate, create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.officers import create_officer
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
@@ -227,7 +228,7 @@ def company(
         create_company(database.engine)
         with database.begin() as session:
             people = fill_company(session, 40)
-            _, token = create_api_key(session, name="shop", approvals_needed=0, actor="cli")
+            _, token = create_api_key(session, NewApiKey(name="shop", approvals_needed=0), actor="cli")
             create_officer(
                 session,
                 email=OFFICER,

@@ -65,9 +65,12 @@ class Office:
 
     def key(self, approvals: int = 1) -> ApiKey:
         from effaced.accounts.api_keys import create_api_key
+        from effaced.accounts.key_rules import NewApiKey
 
         with self.db.begin() as session:
-            key, _ = create_api_key(session, name=f"key {new_id()}", approvals_needed=approvals, actor="cli")
+            key, _ = create_api_key(
+                session, NewApiKey(name=f"key {new_id()}", approvals_needed=approvals), actor="cli"
+            )
             return key
 
     def receive(

@@ -29,7 +29,8 @@ routes = Routes("Redrives", "/api/v1/redrives", about="Retrying a whole set of d
 def create_redrive(call: Call, body: NewRedrive) -> Reply[models.Redrive]:
     """Retry all open dead letters of a filter, at a limited rate.
 
-    They are chosen now; the scheduler carries it out. A filter that fits none is refused with `nothing_matches`.
+    They are chosen now; the scheduler carries it out. One that fits none is refused
+    with `nothing_matches`.
     """
     redrive_id = start_redrive(
         call.session,

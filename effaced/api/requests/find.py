@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, select
 
 from effaced.api.operations.call import Call
 from effaced.core.errors import NotFound
-from effaced.requests.tables import Request
+from effaced.requests.tables import Request, SandboxRequest
 
 _REF = re.compile(r"[A-Za-z0-9-]{1,16}")
 
@@ -21,7 +21,7 @@ def find_request(call: Call, name: str) -> Request:
     them, any other one what it has sent: that a person has asked through another key as well opens that key's
     request to nobody.
     """
-    named = _named(name)
+    named = id_or_ref(Request, name)
     if named is not None:
         query = select(Request).where(named)
         if not call.caller.sees_all:
@@ -33,9 +33,10 @@ def find_request(call: Call, name: str) -> Request:
     raise NotFound("This API key has sent no request with this id or ref.")
 
 
-def _named(name: str) -> ColumnElement[bool] | None:
+def id_or_ref(table: type[Request | SandboxRequest], name: str) -> ColumnElement[bool] | None:
+    """The condition for what a path names; None if nothing can have that name."""
     try:
-        return Request.id == UUID(name)
+        return table.id == UUID(name)
     except ValueError:
         # Only what looks like a ref goes to the database, which can't compare every text.
-        return Request.ref == name.upper() if _REF.fullmatch(name) else None
+        return table.ref == name.upper() if _REF.fullmatch(name) else None

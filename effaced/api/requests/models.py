@@ -82,12 +82,15 @@ Metadata = Annotated[
 ]
 
 
+Corrections = Annotated[dict[str, Value], Field(min_length=1, max_length=MOST_CORRECTIONS)]
+
+
 class NewRequest(Body):
     """A subject request. A rectification says what to correct, by category or by `table.column`."""
 
     kind: Literal["erasure", "rectification"]
     subject: SubjectRef
-    corrections: Annotated[dict[str, Value], Field(min_length=1, max_length=MOST_CORRECTIONS)] | None = Field(
+    corrections: Corrections | None = Field(
         default=None,
         repr=False,
         description="What to correct; only of a rectification, which needs it.",
@@ -110,19 +113,13 @@ class NewRequest(Body):
 
 
 class PlanBody(Body):
-    """The person of whom to say what an erasure would do."""
+    """What to plan, as it would be sent as a request."""
 
+    kind: Literal["erasure", "rectification"] = "erasure"
     subject: SubjectRef
-
-
-class ApprovalBody(Body):
-    reason: Reason
-
-
-class AttestationBody(Body):
-    """That a call was made by hand, or that the data is gone although no read-back says so."""
-
-    reason: Reason = Field(description="What was done, and how it was checked.")
+    corrections: Corrections | None = Field(
+        default=None, repr=False, description="What to correct; only of a rectification, which needs it."
+    )
 
 
 class Expand(StrEnum):
@@ -152,6 +149,10 @@ class RequestQuery(PageQuery, ExpandQuery):
     subject_key: Annotated[str, StringConstraints(max_length=90, pattern=PRINTABLE)] | None = Field(
         default=None, description="`key` of a subject: the requests of one person."
     )
+    metadata_key: Annotated[str, StringConstraints(pattern=KEY_PATTERN)] | None = Field(
+        default=None, description="With `metadata_value`: open requests whose `metadata` has this."
+    )
+    metadata_value: Annotated[str, StringConstraints(pattern=VALUE_PATTERN)] | None = None
     order: Literal["due_at", "-due_at"] = Field(
         default="due_at", description="`-due_at`: the latest due date first."
     )
@@ -224,6 +225,55 @@ class RetryApplied(Answer):
     )
 
 
+class KeptColumns(Answer):
+    """Columns of one table that stay for the same reason."""
+
+    columns: list[str]
+    basis: str = Field(description="Under which provision, as the data map has it.")
+    until: str | None = Field(description="Until when, as the data map has it.")
+
+
+class PlannedTable(Answer):
+    """What an erasure would do in one table of your database."""
+
+    table: str
+    action: str
+    rows: int = Field(description="How many rows would change; none of them if the action is `retained`.")
+    rows_kept: int = Field(description="In how many of the person's rows something stays.")
+    kept: list[KeptColumns]
+    scrubbed: dict[str, int] = Field(description="Per column of texts, in how many rows something was found.")
+
+
+class PlannedCorrection(Answer):
+    """What a rectification would change in one table of your database."""
+
+    table: str
+    columns: list[str]
+    rows: int
+
+
+class PlannedCall(Answer):
+    """A system, and whether it would be called."""
+
+    resolver: str
+    called: bool
+    note: Literal["no_reference", "not_concerned", "unable"] | None = Field(
+        description="`no_reference`: it does not know the person. `not_concerned`: it holds nothing of what"
+        " is corrected. `unable`: it is called but can't correct; a person has to."
+    )
+
+
+class Plan(Answer):
+    """What executing would do now. Nothing was changed, and nobody was called."""
+
+    kind: RequestKind
+    datamap_hash: str = Field(description="The data map by which it was planned.")
+    rows: int = Field(description="How many rows would change.")
+    tables: list[PlannedTable]
+    corrections: list[PlannedCorrection]
+    calls: list[PlannedCall]
+
+
 class Request(Answer):
     """A subject request."""
 
@@ -241,7 +291,9 @@ class Request(Answer):
     completed_at: Moment | None
     closed_at: Moment | None
     corrections: list[str] = Field(description="The names of what is corrected.")
-    metadata: dict[str, str]
+    metadata: dict[str, str] | None = Field(
+        description="Empty once the request is closed. Null in the answer to a repeated call that sent any."
+    )
     steps: Steps
     unverified: int = Field(
         description="Calls that have succeeded, but whose read-back is due, was given up, or found the data."
@@ -260,6 +312,9 @@ class Request(Answer):
         default=None, description="In the answer to a request that was sent with `retry`, else null."
     )
     sandbox: bool = Field(default=False, description="It was sent with a sandbox key and is never executed.")
+    plan: Plan | None = Field(
+        default=None, description="What a sandbox request would have done when it was sent; else null."
+    )
     entries: list[Entry] | None = Field(description="With `expand=entries`, else null.")
     events: list[Event] | None = Field(
         description="The last 500 events of its trail, oldest first. With `expand=events`, else null."
@@ -295,27 +350,3 @@ class Attempt(Answer):
 
 class AttemptPage(Page[Attempt]):
     pass
-
-
-class PlannedTable(Answer):
-    """What an erasure would do in one table of your database."""
-
-    table: str
-    action: str
-    rows: int
-    retained: list[str] = Field(description="Columns that stay, because the data map retains them.")
-
-
-class PlannedCall(Answer):
-    """A system that would be called."""
-
-    resolver: str
-    references: int = Field(description="By how many references it would be called; 0: it knows none.")
-
-
-class Plan(Answer):
-    """What executing an erasure would do now. Nothing was changed, and nobody was called."""
-
-    datamap_hash: str
-    tables: list[PlannedTable]
-    calls: list[PlannedCall]

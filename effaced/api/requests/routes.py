@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from effaced.accounts.metadata import require_declared
 from effaced.accounts.scopes import Scope
 from effaced.api.models import PageQuery
@@ -11,8 +9,10 @@ from effaced.api.operations.call import Call, Reply
 from effaced.api.operations.caller import require_operator_for
 from effaced.api.operations.declare import Routes
 from effaced.api.requests import models, sandbox
+from effaced.api.requests.execute import execute
 from effaced.api.requests.find import find_request
-from effaced.api.requests.models import ExpandQuery, NewRequest, RequestQuery
+from effaced.api.requests.models import ExpandQuery, NewRequest, PlanBody, RequestQuery
+from effaced.api.requests.plan import check_and_plan, planned
 from effaced.api.requests.show import (
     path_of,
     show_attempt,
@@ -26,16 +26,14 @@ from effaced.api.requests.trail import visible_trail
 from effaced.api.subject_key import read_subject_key
 from effaced.audit.read import AuditFilter, list_events
 from effaced.core import clock
-from effaced.core.log import get_logger
+from effaced.core.errors import Problem, Refused
 from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.outbox.read import entries_of
 from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.read import RequestFilter, find_page, list_attempts
-from effaced.runtime import Runtime
 
 routes = Routes("Requests", "/api/v1/requests", about="What people ask for: to be erased, or corrected.")
 _READ = (Scope.REQUESTS_READ, Scope.DECIDE_READ)
-_log = get_logger(__name__)
 
 
 @routes.post(
@@ -43,6 +41,8 @@ _log = get_logger(__name__)
     status=201,
     also={200: "Taken in as a duplicate of an open erasure that this key has sent for the same person."},
     sandbox=True,
+    # Stored answers outlive the request, whose metadata ends with it.
+    secrets=("metadata",),
 )
 def create_request(call: Call, body: NewRequest) -> Reply[models.Request]:
     """Send a request.
@@ -62,14 +62,14 @@ def create_request(call: Call, body: NewRequest) -> Reply[models.Request]:
         retry=body.retry or {},
         metadata=body.metadata or {},
     )
+    if call.caller.sandbox:
+        return sandbox.try_out(call, asked)
     runtime = call.runtime
     plan = runtime.plan_on(call.session)
-    if call.caller.sandbox:
-        return sandbox.try_out(call, plan, asked)
     intake = receive(call.session, runtime.keyring, plan, asked, zone=runtime.settings.zone)
     request = intake.request
     if request.status is RequestStatus.APPROVED:
-        call.after_commit(lambda: _execute(runtime, request.id))
+        call.after_commit(lambda: execute(runtime, request.id))
     # To another key's caller a duplicate looks like any other request.
     duplicate = intake.visible_original is not None
     answer = show_new(request, intake.original)
@@ -96,6 +96,7 @@ def list_requests(call: Call, query: RequestQuery) -> models.RequestPage:
         received_from=query.received_from,
         received_before=query.received_before,
         api_key_id=None if call.caller.sees_all else call.caller.key.id,
+        metadata=_metadata_filter(query),
     )
     page = find_page(
         call.session,
@@ -116,6 +117,33 @@ def get_request(call: Call, request_id: str, query: ExpandQuery) -> models.Reque
         return sandbox.find_tried_out(call, request_id)
     found = find_request(call, request_id)
     return show_request(call.session, found, query.expand, reveal=call.caller.sees_all)
+
+
+@routes.get("/<request_id>/plan", scope=_READ, sandbox=True)
+def get_request_plan(call: Call, request_id: str) -> models.Plan:
+    """What executing the request would do now, counted just now: nothing is changed, nobody is called.
+
+    Of a sandbox request, what it would have done when it was sent.
+    """
+    if call.caller.sandbox:
+        return sandbox.plan_tried_out(call, request_id)
+    return planned(call, find_request(call, request_id))
+
+
+@routes.post("/plan", scope=Scope.REQUESTS_WRITE, sandbox=True)
+def plan_new_request(call: Call, body: PlanBody) -> models.Plan:
+    """What a request would do if it were sent and executed now. Nothing is kept, changed or called.
+
+    It is refused as the request would be.
+    """
+    asked = IntakeRequest(
+        RequestKind(body.kind),
+        body.subject.id,
+        subject_type=body.subject.type,
+        api_key=call.caller.key,
+        corrections=[Correction(name, value) for name, value in (body.corrections or {}).items()],
+    )
+    return check_and_plan(call, asked)[1]
 
 
 @routes.get("/<request_id>/entries", scope=_READ)
@@ -147,9 +175,11 @@ def list_request_attempts(call: Call, request_id: str, query: PageQuery) -> mode
     return models.AttemptPage(data=[show_attempt(each) for each in page.items], next=page.next)
 
 
-def _execute(runtime: Runtime, request_id: UUID) -> None:
-    """Carry it out right away. If that fails the request is safe, and the scheduler's sweep finds it."""
-    try:
-        runtime.executor.execute_now(request_id)
-    except Exception as error:
-        _log.error("execution_left_to_the_sweep", exc_info=error)
+def _metadata_filter(query: RequestQuery) -> tuple[str, str] | None:
+    if query.metadata_key is not None and query.metadata_value is not None:
+        return query.metadata_key, query.metadata_value
+    if query.metadata_key is None and query.metadata_value is None:
+        return None
+    missing = "metadata_key" if query.metadata_key is None else "metadata_value"
+    problem = Problem(missing, "is missing: the name and the value go together", code="missing")
+    raise Refused("The query is invalid.", problems=[problem])

@@ -11,21 +11,22 @@ from sqlalchemy import select
 
 from effaced.api.operations.call import Call, Reply
 from effaced.api.requests import models
+from effaced.api.requests.find import id_or_ref
 from effaced.api.requests.models import RequestQuery
+from effaced.api.requests.plan import check_and_plan
 from effaced.api.requests.show import path_of
 from effaced.core import clock
-from effaced.core.errors import NotFound
+from effaced.core.errors import NotFound, Problem, Refused
 from effaced.core.paging import after_key, decode, page_of
-from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.model import RequestStatus, new_id
 from effaced.requests.deadline import due_date
-from effaced.requests.intake import IntakeRequest, check_request, new_ref
+from effaced.requests.intake import IntakeRequest, new_ref
 from effaced.requests.tables import SandboxRequest
 
 
-def try_out(call: Call, plan: ErasurePlan, asked: IntakeRequest) -> Reply[models.Request]:
-    """Check the request as intake does, and keep what would have been answered."""
-    checked = check_request(call.session, call.keyring, plan.for_people(asked.subject_type), asked)
+def try_out(call: Call, asked: IntakeRequest) -> Reply[models.Request]:
+    """Check and plan the request as if it were real, and keep what would have been answered."""
+    checked, plan = check_and_plan(call, asked)
     request_id, now = new_id(), clock.now()
     status = RequestStatus.REVIEW if asked.approvals_needed else RequestStatus.APPROVED
     answer = models.Request(
@@ -49,6 +50,7 @@ def try_out(call: Call, plan: ErasurePlan, asked: IntakeRequest) -> Reply[models
         duplicate_of=None,
         retry=models.RetryApplied(applied=True, reason=None) if asked.retry else None,
         sandbox=True,
+        plan=plan,
         entries=None,
         events=None,
         links=models.Links(self=path_of(request_id)),
@@ -66,7 +68,13 @@ def try_out(call: Call, plan: ErasurePlan, asked: IntakeRequest) -> Reply[models
 
 
 def tried_out(call: Call, query: RequestQuery) -> models.RequestPage:
-    """What this key has tried out, newest first. The filters are for real requests."""
+    """What this key has tried out, newest first. Refuses the filters, which are for real requests."""
+    said = "can't be used with a sandbox key"
+    given = query.model_fields_set - {"after", "limit"}
+    filters = [name for name in type(query).model_fields if name in given]
+    if filters:
+        problems = [Problem(name, said, code="not_for_sandbox_keys") for name in filters]
+        raise Refused("The query is invalid.", problems=problems)
     rows = select(SandboxRequest).where(SandboxRequest.api_key_id == call.caller.key.id)
     if query.after:
         rows = rows.where(after_key([SandboxRequest.id], decode(query.after, UUID), descending=True))
@@ -79,13 +87,17 @@ def tried_out(call: Call, query: RequestQuery) -> models.RequestPage:
 
 def find_tried_out(call: Call, name: str) -> models.Request:
     """What this key has tried out under this id or ref."""
-    try:
-        named = SandboxRequest.id == UUID(name)
-    except ValueError:
-        named = SandboxRequest.ref == (name.upper() if name.isprintable() else "")
-    found = call.session.scalar(
-        select(SandboxRequest).where(named, SandboxRequest.api_key_id == call.caller.key.id)
-    )
+    named = id_or_ref(SandboxRequest, name)
+    mine = select(SandboxRequest).where(SandboxRequest.api_key_id == call.caller.key.id)
+    found = call.session.scalar(mine.where(named)) if named is not None else None
     if found is None:
         raise NotFound("This sandbox key has sent no request with this id or ref.")
     return models.Request.model_validate(found.answer)
+
+
+def plan_tried_out(call: Call, name: str) -> models.Plan:
+    """The plan that this key was answered with."""
+    plan = find_tried_out(call, name).plan
+    if plan is None:  # sent before plans were kept
+        raise NotFound("This sandbox request has no plan.")
+    return plan

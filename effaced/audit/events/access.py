@@ -41,10 +41,15 @@ class SignInRefused(Event):
 
 
 class ApiKeyCreated(Event):
+    """With an officer it decides in their name; a sandbox key executes nothing."""
+
     type = "API_KEY_CREATED"
     api_key_id: UUID
     approvals_needed: int
     scopes: tuple[Code, ...] = ()
+    officer_id: UUID | None = None
+    sandbox: bool | None = None
+    metadata_keys: tuple[Code, ...] | None = None
 
 
 class ApiKeyRevoked(Event):
@@ -53,11 +58,12 @@ class ApiKeyRevoked(Event):
 
 
 class SubjectSearched(Event):
-    """An officer looked a person up by an identifier."""
+    """Somebody looked a person up by an identifier. `api_key_id`: through this key, over the API."""
 
     type = "SUBJECT_SEARCHED"
     kind: Code
     found: int
+    api_key_id: UUID | None = None
 
 
 class NoteForgotten(Event):

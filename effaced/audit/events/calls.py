@@ -52,6 +52,7 @@ class StepAttested(Noted):
     resolver: Name
     prior_status: Code
     prior_error: Code | None = None
+    api_key_id: UUID | None = None
 
 
 class AttestationAwaited(Event):
@@ -115,6 +116,7 @@ class ReadBackAttested(Noted):
     type = "ERASURE_READ_BACK_ATTESTED"
     resolver: Name
     prior: Verification
+    api_key_id: UUID | None = None
 
 
 class ExecutionRequeued(Noted):

@@ -58,9 +58,12 @@ class SubjectConfirmed(Noted):
 
 
 class RequestApproved(Noted):
+    """`api_key_id`: through this key, over the API."""
+
     type = "REQUEST_APPROVED"
     approvals_given: int
     approvals_needed: int
+    api_key_id: UUID | None = None
 
 
 class LocalTableErased(Payload):

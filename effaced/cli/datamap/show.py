@@ -31,7 +31,7 @@ from effaced.datamap.run.erase import TableEffect, count_kept_rows, dry_run
 from effaced.datamap.run.samples import Row, sample
 from effaced.datamap.run.subject import find_subject
 from effaced.resolvers.load import load_resolvers
-from effaced.triage.systems import split_by_reference
+from effaced.resolvers.registry import split_by_reference
 
 
 @dataclass(frozen=True, slots=True)

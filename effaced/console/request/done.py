@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from effaced.audit.events import LocalErasureExecuted
 from effaced.audit.read import AuditFilter, list_events
-from effaced.console.request.plan import PlanLine
 from effaced.datamap.model.data_map import Action, Retained
 from effaced.datamap.run.erase import TableEffect
+from effaced.requests.plan import PlanLine
 
 
 def done_to(session: Session, request_id: UUID) -> tuple[PlanLine, ...]:

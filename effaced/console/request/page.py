@@ -12,7 +12,7 @@ from effaced.console.call.page import CallView, call_views
 from effaced.console.current import SignedIn, by_hand, runtime
 from effaced.console.request.done import done_to
 from effaced.console.request.next_action import next_action
-from effaced.console.request.plan import Plan, PlanLine, plan_of
+from effaced.console.request.plan import Plan, plan_of
 from effaced.console.request.steps import Step, calls_step, database_step, verification_step
 from effaced.console.request.timeline import Timeline, timeline
 from effaced.console.words import Station
@@ -21,6 +21,7 @@ from effaced.deadletters.read import DeadLetterLine, unresolved_dead_letters
 from effaced.model import UNEXECUTED, RequestKind, RequestStatus
 from effaced.outbox.read import entries_of
 from effaced.requests.approve import why_not_approve
+from effaced.requests.plan import PlanLine
 from effaced.requests.progress import BatchProgress, progress_of
 from effaced.requests.read import RequestLine, approvals_of, duplicates_of, line_of
 from effaced.requests.tables import Request
@@ -49,6 +50,8 @@ class RequestView:
     done: tuple[PlanLine, ...]
     progress: BatchProgress | None
     duplicates: tuple[str, ...]
+    metadata: tuple[tuple[str, str], ...]
+    """What its API key has attached, until the request is closed."""
     version: str
 
     @property
@@ -115,6 +118,7 @@ def view_of(
         done=done,
         progress=progress,
         duplicates=duplicates_of(session, request.id),
+        metadata=tuple(sorted((request.metadata_values or {}).items())),
         version=_version(request, calls, story),
     )
 

@@ -9,11 +9,11 @@ from enum import StrEnum
 
 from effaced.console.call.page import CallView
 from effaced.console.request.evidence import verified
-from effaced.console.request.plan import PlanLine
 from effaced.console.words import Station
 from effaced.deadletters.read import DeadLetterLine
 from effaced.model import DeadLetterDomain, OutboxStatus, RequestStatus
 from effaced.outbox.read import EntryLine
+from effaced.requests.plan import PlanLine
 from effaced.requests.progress import BatchProgress
 from effaced.requests.tables import Request
 

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 from api_desk import Desk
 from flask import Flask
+from officers import add_officer
 from quick_app import make_app
 from quick_database import open_quickly
 from sqlalchemy import (
@@ -28,14 +29,13 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.orm import Session
 from structlog.testing import capture_logs
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.scopes import DEFAULT, NEED_AN_OFFICER
 from effaced.accounts.tables import ApiKey, Officer
-from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Base
@@ -137,18 +137,40 @@ class Api:
         *,
         scopes: Iterable[str] = DEFAULT,
         sandbox: bool = False,
+        officer_id: UUID | None = None,
         metadata_keys: Sequence[str] = (),
     ) -> str:
-        """The token of another key; one that decides has an officer."""
+        """The token of another key. One that decides has an officer; a sandbox key may have any scopes."""
+        scopes = [str(each) for each in scopes]
         with self.runtime.db.begin() as session:
-            key, token = create_api_key(
-                session, name=name, approvals_needed=approvals_needed, actor="cli", scopes=DEFAULT
+            if NEED_AN_OFFICER.intersection(scopes) and officer_id is None:
+                officer_id = add_officer(session, f"officer of {name}").id
+            new = NewApiKey(
+                name=name,
+                approvals_needed=approvals_needed,
+                scopes=scopes,
+                officer_id=officer_id,
+                metadata_keys=metadata_keys,
             )
-            key.scopes = [str(each) for each in scopes]
-            key.sandbox, key.metadata_keys = sandbox, list(metadata_keys)
-            if NEED_AN_OFFICER.intersection(key.scopes):
-                key.officer_id = _officer(session, name)
+            key, token = create_api_key(session, new, actor="cli")
+            key.sandbox = sandbox
         return token
+
+    def officer(self, name: str, role: Role = Role.OFFICER) -> Officer:
+        with self.runtime.db.begin() as session:
+            return add_officer(session, name, role)
+
+    def officers_key(self, officer: Officer, *scopes: str, **more: Any) -> str:
+        """A key that decides in the officer's name."""
+        scopes = scopes or ("decide:approve", "decide:attest")
+        return self.new_key(f"{officer.name} {new_id()}", scopes=scopes, officer_id=officer.id, **more)
+
+    def post_to(
+        self, path: str, body: Any = None, *, token: str | None = None, **headers: str
+    ) -> TestResponse:
+        """POST to any path of the API."""
+        sent = {**self.headers(token), **{name.replace("_", "-"): text for name, text in headers.items()}}
+        return self.app.test_client().post(f"/api/v1{path}", json=body, headers=sent)
 
     @staticmethod
     def erasure(subject_id: str = "1", **more: Any) -> dict[str, Any]:
@@ -194,20 +216,6 @@ class Api:
             return dict(zip(names, session.execute(text(f"SELECT {counted}")).one(), strict=True))
 
 
-def _officer(session: Session, name: str) -> UUID:
-    officer = Officer(
-        id=new_id(),
-        email=f"{name}@company.example",
-        name=name,
-        role=Role.OFFICER,
-        password_hash="none",
-        created_at=clock.now(),
-    )
-    session.add(officer)
-    session.flush()
-    return officer.id
-
-
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[list[Any]]:
     """What is logged meanwhile."""
@@ -248,7 +256,9 @@ def make_api(make_runtime: Callable[..., Runtime]) -> Callable[..., Api]:
         with database.begin() as session:
             people = [{"id": n, "email": f"p{n}@example.org", "crm_ref": f"c-{n}"} for n in range(1, 7)]
             session.execute(insert(customers), people)
-            key, token = create_api_key(session, name="shop", approvals_needed=approvals_needed, actor="cli")
+            key, token = create_api_key(
+                session, NewApiKey(name="shop", approvals_needed=approvals_needed), actor="cli"
+            )
         database.dispose()
         runtime = make_runtime(url, **settings)
         return Api(make_app(runtime), runtime, key, token)

@@ -14,6 +14,7 @@ from effaced.accounts.api_keys import (
     revoke_api_key,
     use_is_due,
 )
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.scopes import Scope, has_scope
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent
@@ -28,7 +29,7 @@ SCOPES = ["requests:read", "requests:write"]
 
 def make(db: Database, name: str = "shop", approvals_needed: int = 1) -> tuple[ApiKey, str]:
     with db.begin() as session:
-        return create_api_key(session, name=name, approvals_needed=approvals_needed, actor="cli")
+        return create_api_key(session, NewApiKey(name=name, approvals_needed=approvals_needed), actor="cli")
 
 
 def check(db: Database, token: str) -> ApiKey | None:
@@ -103,7 +104,7 @@ def test_every_wrong_field_is_named_and_nothing_is_made(db: Database) -> None:
     with db.begin() as session:
         for name, approvals, fields in wrong:
             with pytest.raises(Refused) as refused:
-                create_api_key(session, name=name, approvals_needed=approvals, actor="cli")
+                create_api_key(session, NewApiKey(name=name, approvals_needed=approvals), actor="cli")
             assert [problem.where for problem in refused.value.problems] == fields
         assert session.scalar(select(func.count()).select_from(ApiKey)) == 0
 
@@ -152,7 +153,9 @@ def test_the_list_has_the_revoked_last(db: Database) -> None:
 def test_scopes_are_kept_and_told(db: Database) -> None:
     with db.begin() as session:
         key, _ = create_api_key(
-            session, name="pager", approvals_needed=1, actor="cli", scopes=["operate:write", "operate:read"]
+            session,
+            NewApiKey(name="pager", approvals_needed=1, scopes=["operate:write", "operate:read"]),
+            actor="cli",
         )
     assert key.scopes == ["operate:read", "operate:write"]
 
@@ -160,7 +163,7 @@ def test_scopes_are_kept_and_told(db: Database) -> None:
 @pytest.mark.parametrize("scopes", [[], ["everything"], ["requests:read", "operate"]])
 def test_scopes_that_do_not_exist_are_refused_with_those_that_do(db: Database, scopes: list[str]) -> None:
     with pytest.raises(Refused) as refused, db.begin() as session:
-        create_api_key(session, name="pager", approvals_needed=1, actor="cli", scopes=scopes)
+        create_api_key(session, NewApiKey(name="pager", approvals_needed=1, scopes=scopes), actor="cli")
     assert [each.where for each in refused.value.problems] == ["scopes"]
     assert "operate:write" in str(refused.value)
 

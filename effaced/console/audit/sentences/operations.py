@@ -19,6 +19,14 @@ def _everything(payload: Payload) -> str:
     return "Everything" if payload["resolver"] == "*" else payload["resolver"]
 
 
+def _created_key(payload: Payload) -> str:
+    if payload.get("sandbox"):
+        return "A sandbox API key was created; it executes nothing."
+    officer = " It decides in an officer's name." if payload.get("officer_id") else ""
+    needed = count(payload["approvals_needed"], "approval")
+    return f"An API key was created; its requests need {needed}.{officer}"
+
+
 _PAUSES = {
     "officer": "was paused",
     "credentials_refused": "was paused automatically: it refused our credentials",
@@ -129,13 +137,7 @@ OPERATIONS: dict[str, Sentence] = {
     ),
     "SIGNED_IN": Sentence("quiet", "user", lambda _p, _m: "Signed in."),
     "SIGN_IN_REFUSED": Sentence("warn", "lock", lambda p, m: _refused_sign_ins(p, m)),
-    "API_KEY_CREATED": Sentence(
-        "quiet",
-        "key",
-        lambda p, _m: (
-            f"An API key was created; its requests need {count(p['approvals_needed'], 'approval')}."
-        ),
-    ),
+    "API_KEY_CREATED": Sentence("quiet", "key", lambda p, _m: _created_key(p)),
     "API_KEY_REVOKED": Sentence("quiet", "key", lambda _p, _m: "An API key was revoked."),
     "SUBJECT_SEARCHED": Sentence(
         "quiet",

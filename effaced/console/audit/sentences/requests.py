@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from effaced.console.audit.sentences.sentence import Payload, Sentence, after_attempts, count
+from effaced.console.audit.sentences.sentence import Payload, Sentence, after_attempts, count, through_api
 from effaced.console.words import label
 from effaced.model import (
     RequestKind,
@@ -113,7 +113,9 @@ REQUESTS: dict[str, Sentence] = {
         "info", "user", lambda _p, _m: "Confirmed that the row under the person's key is still theirs."
     ),
     "REQUEST_APPROVED": Sentence(
-        "good", "user", lambda p, _m: f"Approved ({p['approvals_given']} of {p['approvals_needed']})."
+        "good",
+        "user",
+        lambda p, _m: f"Approved ({p['approvals_given']} of {p['approvals_needed']}){through_api(p)}.",
     ),
     "LOCAL_ERASURE_EXECUTED": Sentence("good", "database", lambda p, _m: _local_erasure(p)),
     "LOCAL_ERASURE_BEGUN": Sentence("quiet", "database", lambda p, _m: _begun(p)),

@@ -26,3 +26,8 @@ def count(number: int, one: str) -> str:
 
 def after_attempts(payload: Payload) -> str:
     return f"after {count(payload['attempts'], 'attempt')}"
+
+
+def through_api(payload: Payload) -> str:
+    """Said of what an officer did through an API key of theirs."""
+    return " over the API" if payload.get("api_key_id") else ""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from effaced.console.audit.sentences.sentence import Moment, Payload, Sentence, after_attempts, count
+from effaced.console.audit.sentences.sentence import (
+    Moment,
+    Payload,
+    Sentence,
+    after_attempts,
+    count,
+    through_api,
+)
 from effaced.console.words import label
 from effaced.model import (
     DeadLetterDomain,
@@ -33,7 +40,9 @@ def _by_hand(payload: Payload, moment: Moment) -> str:
 def _attested(payload: Payload) -> str:
     what = "erased" if payload["operation"] == OutboxOperation.ERASE else "corrected"
     before = f" It had been abandoned ({payload['prior_error']})." if payload.get("prior_error") else ""
-    return f"{payload['resolver']} was {what} by hand, as attested by an officer.{before}"
+    return (
+        f"{payload['resolver']} was {what} by hand, as attested by an officer{through_api(payload)}.{before}"
+    )
 
 
 def _outcome(payload: Payload) -> str:
@@ -96,7 +105,7 @@ STEPS: dict[str, Sentence] = {
         lambda p, _m: f"{p['resolver']} will be retried with a full set of attempts.",
     ),
     "ERASURE_READ_BACK_ATTESTED": Sentence(
-        "info", "user", lambda p, _m: f"Attested: {p['resolver']} no longer holds the data."
+        "info", "user", lambda p, _m: f"Attested{through_api(p)}: {p['resolver']} no longer holds the data."
     ),
     "ERASURE_READ_BACK_REQUESTED": Sentence(
         "info", "cycle", lambda p, _m: f"{p['resolver']} will be called to erase and then read back again."

@@ -1,0 +1,1 @@
+"""What officers decide, through API keys that act in their names."""

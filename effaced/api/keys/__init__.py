@@ -1,0 +1,1 @@
+"""API keys over HTTP, and who the caller is."""

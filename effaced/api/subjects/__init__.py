@@ -1,0 +1,1 @@
+"""People, by the keyed hashes that stand for them."""
