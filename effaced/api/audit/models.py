@@ -1,4 +1,4 @@
-"""What is sent and answered about the audit trail. It holds ids, words and counts; no answer names a person."""
+"""What is sent and answered about the audit trail. No answer names a person."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def list_audit_events(call: Call, query: EventQuery) -> models.AuditEventPage:
 
 
 @routes.get("/event-types", scope=None)
-def list_event_types(call: Call) -> models.EventTypeList:
+def list_event_types(_call: Call) -> models.EventTypeList:
     """The types of events, with the JSON Schema of each one's payload.
 
     They are a public format: types and keys are only ever added.

@@ -55,8 +55,8 @@ def read_query(model: type[Q], given: MultiDict[str, str]) -> Q:
 
 @cache
 def _kinds(model: type[Query]) -> dict[str, tuple[type, bool]]:
-    """For each argument its plain type, and whether it may be there several times."""
-    return {name: _kind(field.annotation) for name, field in model.model_fields.items()}
+    """For each argument, as it is sent, its plain type and whether it may be there several times."""
+    return {field.alias or name: _kind(field.annotation) for name, field in model.model_fields.items()}
 
 
 def _kind(annotation: Any) -> tuple[type, bool]:
