@@ -69,7 +69,7 @@ def conditions(which: AuditFilter) -> list[ColumnElement[bool]]:
     return [condition for condition in asked if condition is not None]
 
 
-def require_event_type(name: str | None) -> None:
+def require_event_type(name: str | None, *, field: str = "type") -> None:
     """Refuse a type that does not exist, with the closest ones."""
     if name is None or name in TYPES:
         return
@@ -78,7 +78,7 @@ def require_event_type(name: str | None) -> None:
     near = f"; did you mean {' or '.join(closest)}?" if closest else f"; known: {', '.join(sorted(TYPES))}"
     raise Refused(
         "There is no such type of event.",
-        problems=[Problem("type", f"is not a type of event{near}", code="unknown_type")],
+        problems=[Problem(field, f"is not a type of event{near}", code="unknown_type")],
     )
 
 

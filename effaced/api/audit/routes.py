@@ -54,6 +54,7 @@ def create_audit_export(call: Call, body: NewAuditExport) -> Reply[models.AuditE
     A key with `audit:read` exports any part of it, any other one the trail of a request that it has sent:
     `filter.request_id` is then required. At most 10 exports of a key are under way or can be fetched.
     """
+    require_event_type(body.filter.type, field="filter.type")
     own_request_only = not call.caller.has(Scope.AUDIT_READ)
     if own_request_only:
         _require_own_request(call, body.filter.request_id)

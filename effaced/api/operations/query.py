@@ -45,7 +45,7 @@ def read_query(model: type[Q], given: MultiDict[str, str]) -> Q:
     try:
         query = model.model_validate(values)
     except ValidationError as error:
-        known = ", ".join(model.model_fields) or "there are none"
+        known = ", ".join(_kinds(model)) or "there are none"
         found = problems_of(error, unknown=f"is not known; {known}")
         problems += [each for each in found if each.where not in wrong]
     if problems:
