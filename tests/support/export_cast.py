@@ -64,7 +64,8 @@ def new_key(db: Database, name: str, *scopes: str) -> str:
 def add_events(db: Database, count: int, **fields: Any) -> None:
     row = {"at": clock.now(), "type": "REQUEST_REPEATED", "actor": "system", "payload": {}, **fields}
     with db.begin() as session:
-        session.execute(insert(AuditEvent), [row] * count)
+        if count:
+            session.execute(insert(AuditEvent), [row] * count)
 
 
 def exports_recorded(db: Database) -> int:
