@@ -83,7 +83,7 @@ class EventTypeList(Answer):
 class ExportedFilter(Answer):
     """Which events were asked for."""
 
-    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
     request_id: UUID | None
     type: str | None

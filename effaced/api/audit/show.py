@@ -52,8 +52,8 @@ def show_export(export: AuditExport, now: datetime) -> models.AuditExport:
             request_id=export.request_id,
             type=export.type,
             actor=export.actor,
-            from_=export.since,
             before=export.until,
+            **{"from": export.since},  # which no argument can be called
         ),
         events=export.events if ready else None,
         bytes=export.size if ready else None,
