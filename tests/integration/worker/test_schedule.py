@@ -92,9 +92,7 @@ def test_a_sweep_makes_the_exports_that_are_due_and_does_not_wait_for_them(
         key, _ = create_api_key(session, name="auditor", approvals_needed=1, actor="cli")
     for _ in range(2):
         with db.begin() as session:
-            create_export(
-                session, AuditFilter(), ExportFormat.CSV, api_key_id=key.id, own_request_only=False
-            )
+            create_export(session, AuditFilter(), ExportFormat.CSV, api_key_id=key.id, own_request_only=False)
         scheduler.tick()
         scheduler.exports.wait()
     with db.read() as session:
