@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from effaced.api.audit import routes as audit
 from effaced.api.breakers import routes as breakers
 from effaced.api.datamap import routes as datamap
 from effaced.api.dead_letters import cleanup
@@ -29,6 +30,7 @@ RESOURCES: tuple[Routes, ...] = (
     breakers.routes,
     retries.routes,
     datamap.routes,
+    audit.routes,
     keys.routes,
 )
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from effaced.api.operations.call import Call
 from effaced.api.requests import models
-from effaced.api.requests.trail import original_of
 from effaced.core.errors import Conflict
 from effaced.model import UNEXECUTED, RequestKind, RequestStatus
 from effaced.requests.duplicates import may_reveal, visible_status
 from effaced.requests.intake import CheckedRequest, IntakeRequest, check_request
 from effaced.requests.plan import RequestPlan, plan_erasure, plan_rectification, plan_request
 from effaced.requests.tables import Request
+from effaced.requests.trail import original_of
 
 
 def planned(call: Call, request: Request) -> models.Plan:
