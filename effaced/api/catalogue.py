@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from effaced.api.operations.declare import Operation, Routes
+from effaced.api.messages import routes as messages
 from effaced.api.requests import routes as requests
 
-RESOURCES: tuple[Routes, ...] = (requests.routes,)
+RESOURCES: tuple[Routes, ...] = (requests.routes, messages.routes)
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource)

@@ -18,6 +18,7 @@ from effaced.core.db import dbtime
 from effaced.core.errors import NotFound, Refused
 from effaced.model import RequestStatus, Role
 from effaced.requests.execute import Executor
+from effaced.requests.stages import announce_approved
 from effaced.requests.status import RequestEvent, check_transition, transition
 from effaced.requests.tables import Approval, Request
 
@@ -64,6 +65,7 @@ def approve(session: Session, keyring: Keyring, request_id: UUID, *, by: Officer
     if given >= request.approvals_needed:
         now = dbtime.now(session)
         transition(session, request, RequestEvent.APPROVED, by=actor, execute_at=now)
+        announce_approved(session, request)
     return request
 
 
