@@ -286,7 +286,7 @@ class TargetChange(StrEnum):
 
     REGISTERED = "registered"
     CHANGED = "changed"
-    SECRET_ROTATED = "secret_rotated"
+    SECRET_ROTATED = "secret_rotated"  # noqa: S105 - a word
     DELETED = "deleted"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from effaced.api.operations.declare import Operation, Routes
 from effaced.api.messages import routes as messages
+from effaced.api.operations.declare import Operation, Routes
 from effaced.api.requests import routes as requests
 
 RESOURCES: tuple[Routes, ...] = (requests.routes, messages.routes)

@@ -45,7 +45,7 @@ def announce(session: Session, notices: Iterable[Notice], *, only_sender: bool =
             {
                 "id": new_id(),
                 "type": notice.type,
-                "payload": _payload(notice),
+                "payload": payload_of(notice),
                 "request_id": notice.request_id,
                 "created_at": now,
                 "only_sender": only_sender,
@@ -108,7 +108,8 @@ def queue_test(session: Session, target: str) -> UUID:
     return delivery_id
 
 
-def _payload(notice: Notice) -> dict[str, Any]:
+def payload_of(notice: Notice) -> dict[str, Any]:
+    """What is kept and sent of a notice, moments as everywhere in the API."""
     plain = notice.model_dump(mode="json", exclude_none=True, exclude={"request_id"})
     for name in plain:
         if isinstance(value := getattr(notice, name), datetime):

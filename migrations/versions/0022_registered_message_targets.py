@@ -58,10 +58,16 @@ def downgrade() -> None:
     op.drop_table("effaced_subscriptions")
     op.drop_table("effaced_message_targets")
     # Code from before could read none of these.
-    on_demand = "type LIKE 'step.%' OR (type LIKE 'request.%' AND type <> 'request.completed')"
-    gone = f"SELECT id FROM effaced_messages WHERE {on_demand} OR type = 'notify.test'"
-    deliveries = f"SELECT id FROM effaced_deliveries WHERE message_id IN ({gone})"
-    op.execute(f"DELETE FROM effaced_delivery_attempts WHERE delivery_id IN ({deliveries})")
-    op.execute(f"DELETE FROM effaced_deliveries WHERE message_id IN ({gone})")
-    op.execute(f"DELETE FROM effaced_messages WHERE {on_demand} OR type = 'notify.test'")
+    messages = sa.table("effaced_messages", sa.column("id"), sa.column("type", sa.String))
+    deliveries = sa.table("effaced_deliveries", sa.column("id"), sa.column("message_id"))
+    attempts = sa.table("effaced_delivery_attempts", sa.column("delivery_id"))
+    new = sa.or_(
+        messages.c.type.like("step.%"),
+        messages.c.type.like("request.%") & (messages.c.type != "request.completed"),
+        messages.c.type == "notify.test",
+    )
+    theirs = deliveries.c.message_id.in_(sa.select(messages.c.id).where(new))
+    op.execute(attempts.delete().where(attempts.c.delivery_id.in_(sa.select(deliveries.c.id).where(theirs))))
+    op.execute(deliveries.delete().where(theirs))
+    op.execute(messages.delete().where(new))
     op.drop_column("effaced_messages", "only_sender")

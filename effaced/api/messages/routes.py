@@ -172,7 +172,7 @@ def _id(text: str, missing: str) -> UUID:
 
 
 def _require_allowed(call: Call, url: str) -> None:
-    """Refuse an address that no message would be sent to; whether it may be is asked at each delivery again."""
+    """Refuse an address that no message would be sent to. It is checked again at each delivery."""
     guard = call.runtime.guard
     if why_not := guard.why_not(url):
         problem = Problem("url", why_not, code="address_not_allowed")
