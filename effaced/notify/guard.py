@@ -76,7 +76,7 @@ class Guard:
             return "must not have a fragment (#)"
         try:
             parsed = httpx.URL(url)
-            port = parsed.port or _PORTS.get(parsed.scheme, 0)
+            port = _PORTS.get(parsed.scheme, 0) if parsed.port is None else parsed.port
         except (httpx.InvalidURL, ValueError):
             return f"must be an address that begins with {schemes}"
         if parsed.scheme == "http" and not self.allowed:

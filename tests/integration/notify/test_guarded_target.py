@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
-from receivers import Receiver, receiver
+from receivers import Receiver, make_certificate, receiver
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from effaced.model import NoticeType, new_id
@@ -21,6 +23,7 @@ from effaced.notify.webhook import RegisteredTarget, new_secret
 
 LOOPBACK = Guard((ip_network("127.0.0.1/32"),))
 SECRET = new_secret()
+LOOPBACKS = ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
 
 
 @dataclass
@@ -78,9 +81,7 @@ def test_the_next_address_is_tried_where_nobody_listens(oncall: Receiver) -> Non
     assert len(oncall.posts) == 1
 
 
-@pytest.mark.parametrize(
-    "host", ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
-)
+@pytest.mark.parametrize("host", LOOPBACKS)
 def test_this_machine_is_refused_however_it_is_written(oncall: Receiver, host: str) -> None:
     url = by_name(oncall.url, host).replace("http://", "https://")
     assert refusal(target(url, Guard())) == "address_not_allowed"
@@ -127,6 +128,17 @@ def test_both_secrets_of_a_rotation_verify_and_no_other(oncall: Receiver) -> Non
     assert len(post.headers["webhook-signature"].split(" ")) == 2
     with pytest.raises(WebhookVerificationError):
         Webhook(new_secret()).verify(post.body, dict(post.headers))
+
+
+def test_the_certificate_has_to_be_of_the_name_not_of_the_address(tmp_path: Path) -> None:
+    named: list[str | None] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(make_certificate(tmp_path / "server.pem"))
+    context.sni_callback = lambda _socket, name, _context: named.append(name)
+    with receiver(context) as server:
+        url = by_name(server.url, "hooks.example").replace("http://", "https://")
+        assert refusal(target(url, resolve=NameServer([["127.0.0.1"]]))) == "ConnectError"
+        assert (named, server.posts) == (["hooks.example"], [])
 
 
 def test_neither_address_nor_secrets_are_shown(oncall: Receiver) -> None:
