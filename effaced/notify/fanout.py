@@ -43,24 +43,30 @@ def fan_out(session: Session, senders_of: SendersOf) -> int:
         each.id: MessageFacts(each.type, each.created_at, each.only_sender, senders.get(each.request_id))
         for each in messages
     }
+    wanted = [
+        (message.id, each.target)
+        for message in messages
+        if message.created_at > now - NEWS
+        for each in wanting.get(message.type, ())
+        if each.may_get(facts[message.id])
+    ]
+    # Deliveries of one moment are claimed by their ids: a target gets messages as they were written.
+    ids = sorted(new_id() for _ in wanted)
     insert_rows(
         session,
         Delivery,
         [
             {
-                "id": new_id(),
-                "message_id": message.id,
-                "target": each.target,
+                "id": delivery_id,
+                "message_id": message_id,
+                "target": target,
                 "status": DeliveryStatus.PENDING,
                 "attempts": 0,
                 "token": 0,
                 "gate": now,
                 "aging_since": now,
             }
-            for message in messages
-            if message.created_at > now - NEWS
-            for each in wanting.get(message.type, ())
-            if each.may_get(facts[message.id])
+            for delivery_id, (message_id, target) in zip(ids, wanted, strict=True)
         ],
     )
     session.execute(

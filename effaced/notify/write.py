@@ -23,6 +23,8 @@ from effaced.model import DeliveryStatus, NoticeType, new_id
 from effaced.notify.notices import Notice
 from effaced.notify.tables import Delivery, Message, Subscription
 
+# The key in a session's `info` under which the id of its last message is.
+_LAST = "effaced.last_message"
 STEPS = (
     NoticeType.STEP_SUCCEEDED,
     NoticeType.STEP_SCHEDULED,
@@ -38,12 +40,13 @@ def announce(session: Session, notices: Iterable[Notice], *, only_sender: bool =
     """
     now = dbtime.now(session)
     rows = []
+    last: UUID | None = session.info.get(_LAST)
     for notice in notices:
         if not isinstance(notice, Notice):
             raise TypeError(f"{type(notice).__name__} is not a notice")
         rows.append(
             {
-                "id": new_id(),
+                "id": (last := _id_after(last)),
                 "type": notice.type,
                 "payload": payload_of(notice),
                 "request_id": notice.request_id,
@@ -51,9 +54,7 @@ def announce(session: Session, notices: Iterable[Notice], *, only_sender: bool =
                 "only_sender": only_sender,
             }
         )
-    # Ids of one millisecond are random beyond it, and messages are delivered in the order of their ids.
-    for row, message_id in zip(rows, sorted(row["id"] for row in rows), strict=True):
-        row["id"] = message_id
+    session.info[_LAST] = last
     insert_rows(session, Message, rows)
 
 
@@ -106,6 +107,15 @@ def queue_test(session: Session, target: str) -> UUID:
     )
     session.flush()
     return delivery_id
+
+
+def _id_after(last: UUID | None) -> UUID:
+    """An id that sorts after the last one: those of one millisecond are random beyond it.
+
+    What one transaction writes is delivered in the order in which it was written.
+    """
+    fresh = new_id()
+    return fresh if last is None or fresh > last else UUID(int=last.int + 1)
 
 
 def payload_of(notice: Notice) -> dict[str, Any]:

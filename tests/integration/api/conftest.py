@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
+from integrators import MESSAGES, Integrator, Join
 from quick_app import make_app
 from quick_database import open_quickly
+from receivers import Receiver, receiver
 from sqlalchemy import (
     Boolean,
     Column,
@@ -30,7 +34,10 @@ from structlog.testing import capture_logs
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
+from effaced.core import clock
+from effaced.core.clock import ManualClock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Base
@@ -222,3 +229,39 @@ def correcting_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
 def trusted_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
     """Requests of this caller are executed at once."""
     return make_api(migrated_url, approvals_needed=0)
+
+
+@pytest.fixture
+def now() -> Iterator[ManualClock]:
+    """A clock that starts at the real time: receivers refuse signatures that are minutes old."""
+    with clock.pretend(datetime.now(UTC)) as moving:
+        yield moving
+
+
+@pytest.fixture
+def oncall() -> Iterator[Receiver]:
+    with receiver() as made:
+        yield made
+
+
+@pytest.fixture
+def open_api(make_api: Callable[..., Api], migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> Api:
+    """Messages may go to this machine, and requests are executed at once."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return make_api(migrated_url, approvals_needed=0, allow_private_targets="127.0.0.1/32")
+
+
+@pytest.fixture
+def join(open_api: Api) -> Iterator[Join]:
+    """A new integrator with a key of its own, and a receiver of its messages."""
+    with ExitStack() as stack:
+
+        def new(name: str, *scopes: Scope, approvals: int = 0) -> Integrator:
+            granted = [*MESSAGES, *scopes]
+            with open_api.runtime.db.begin() as session:
+                made = create_api_key(
+                    session, name=name, approvals_needed=approvals, actor="cli", scopes=granted
+                )
+            return Integrator(open_api, made[1], stack.enter_context(receiver()))
+
+        yield new

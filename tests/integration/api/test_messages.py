@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from receivers import Receiver, receiver
+from integrators import MESSAGES, STAGES, Integrator, Join, deliver, drain
+from receivers import Receiver
 from sqlalchemy import select
 from standardwebhooks import Webhook, WebhookVerificationError
-from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key, find_api_key, revoke_api_key
 from effaced.accounts.scopes import Scope
@@ -27,100 +26,9 @@ from effaced.model import DeadLetterStatus
 from effaced.notify.notices import BreakerClosed
 from effaced.notify.tables import Delivery, Message
 from effaced.notify.write import announce
+from effaced.requests.tables import Request
 
 from .conftest import Api
-
-TARGETS = "/api/v1/message-targets"
-STAGES = ["request.received", "request.approved", "request.executed", "request.completed"]
-MESSAGES = (Scope.REQUESTS_READ, Scope.REQUESTS_WRITE, Scope.MESSAGES_READ, Scope.MESSAGES_WRITE)
-
-
-@dataclass
-class Integrator:
-    """A system with an API key, and where its messages arrive."""
-
-    api: Api
-    token: str
-    receiver: Receiver
-
-    def call(self, method: str, path: str, body: Any = None, **headers: str) -> TestResponse:
-        options = {} if body is None else {"json": body}
-        sent = {**self.api.headers(self.token), **headers}
-        return self.api.app.test_client().open(f"{TARGETS}{path}", method=method, headers=sent, **options)
-
-    def post(self, path: str = "", body: Any = None, **headers: str) -> TestResponse:
-        return self.call("POST", path, body, **headers)
-
-    def get(self, path: str = "") -> Any:
-        answer = self.call("GET", path)
-        assert answer.status_code == 200, answer.text
-        return answer.get_json()
-
-    def register(self, events: Sequence[str] = ("request.completed",), **more: Any) -> dict[str, Any]:
-        asked = {"name": "shop", "url": self.receiver.url, "events": list(events), **more}
-        answer = self.post(body=asked)
-        assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.get_json()
-        return made
-
-    def ask(self, subject_id: str = "1", **more: Any) -> dict[str, Any]:
-        answer = self.api.post(self.api.erasure(subject_id, **more), token=self.token)
-        assert answer.status_code in (200, 201), answer.text
-        asked: dict[str, Any] = answer.get_json()
-        return asked
-
-    def told(self, request: dict[str, Any] | None = None) -> list[str]:
-        """The types of the messages that have arrived, about this request."""
-        bodies = [post.json() for post in self.receiver.posts]
-        return [
-            each["type"] for each in bodies if request is None or each["data"]["request_id"] == request["id"]
-        ]
-
-
-def deliver(api: Api) -> int:
-    return asyncio.run(api.runtime.deliverer().run())
-
-
-def drain(api: Api) -> None:
-    asyncio.run(api.runtime.runner().drain("crm"))
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def now() -> Iterator[ManualClock]:
-    """A clock that starts at the real time: receivers refuse signatures that are minutes old."""
-    with clock.pretend(datetime.now(UTC)) as moving:
-        yield moving
-
-
-@pytest.fixture
-def open_api(make_api: Callable[..., Api], migrated_url: str) -> Api:
-    """Requests are executed at once, and messages may go to this machine."""
-    return make_api(migrated_url, approvals_needed=0, allow_private_targets="127.0.0.1/32")
-
-
-Join = Callable[..., Integrator]
-
-
-@pytest.fixture
-def join(open_api: Api) -> Iterator[Join]:
-    """A new integrator with a key of its own."""
-    receivers = []
-
-    def new(name: str, *scopes: Scope, approvals: int = 0) -> Integrator:
-        with open_api.runtime.db.begin() as session:
-            granted = [*MESSAGES, *scopes]
-            made = create_api_key(session, name=name, approvals_needed=approvals, actor="cli", scopes=granted)
-        receivers.append(receiver())
-        return Integrator(open_api, made[1], receivers[-1].__enter__())
-
-    yield new
-    for each in receivers:
-        each.__exit__(None, None, None)
 
 
 @pytest.fixture
@@ -361,8 +269,6 @@ class TestDelivery:
         shop.register(["request.received", "request.completed"])
         request = shop.ask()
         with shop.api.runtime.db.begin() as session:
-            from effaced.requests.tables import Request
-
             session.get_one(Request, UUID(request["id"])).metadata_values = {"ticket": "T-1"}
         deliver(shop.api)
         assert shop.receiver.posts[0].json()["data"]["metadata"] == {"ticket": "T-1"}
@@ -508,9 +414,3 @@ def _types(api: Api) -> list[str]:
 def _letters(api: Api) -> Sequence[DeadLetter]:
     with api.runtime.db.read() as session:
         return session.scalars(select(DeadLetter)).all()
-
-
-@pytest.fixture
-def oncall() -> Iterator[Receiver]:
-    with receiver() as made:
-        yield made
