@@ -16,6 +16,7 @@ from effaced.audit.append import append_one
 from effaced.audit.events import MessageTargetChanged
 from effaced.core import clock
 from effaced.core.crypto import Keyring
+from effaced.core.db import dbtime
 from effaced.core.errors import Conflict, NotFound, Problem, Refused, Unavailable
 from effaced.core.log import get_logger
 from effaced.model import NoticeType, TargetChange, new_id
@@ -70,7 +71,8 @@ def register(
         secret_sealed=_seal(keyring, secret, target_id, "secret"),
         events=sorted(asked.events),
         all_requests=asked.all_requests,
-        created_at=clock.now(),
+        # By the clock of messages: what is written from now on is for it.
+        created_at=dbtime.now(session),
     )
     try:
         with session.begin_nested():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -13,7 +12,7 @@ from saga_cast import CheckingVendor, House, Vendor
 
 from effaced.core import clock
 from effaced.core.clock import ManualClock
-from effaced.core.errors import ResolverError
+from effaced.core.errors import ResolverError, Unavailable
 from effaced.notify.tables import Message
 from effaced.resolvers.protocols import Scheduled
 
@@ -110,6 +109,6 @@ def test_a_settle_that_is_rolled_back_leaves_none(town: Town, oncall: Receiver) 
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    with suppress(RuntimeError):
+    with pytest.raises(Unavailable):
         house.drain(on_operations_complete=fail)
     assert town.messages() == []
