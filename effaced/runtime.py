@@ -194,7 +194,7 @@ class Runtime(CompositionRoot):
     @cached_property
     def guard(self) -> Guard:
         """Where messages to targets that API keys register may go."""
-        return Guard(self.settings.allow_private_targets)
+        return Guard(self.settings.allow_private_targets or ())
 
     def _registered_targets(self, session: Session) -> Sequence[RegisteredTarget]:
         timeout = min(_TARGET_TIMEOUT, self.settings.lease / 3)

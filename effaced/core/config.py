@@ -63,8 +63,8 @@ class Settings(BaseSettings):
     breaker_store: Literal["sql", "redis"] = Field("sql", description="where breakers are kept")
     breaker_redis_url: str | None = Field(None, description="Redis for breakers, if not the doorbell's")
 
-    allow_private_targets: Annotated[tuple[Network, ...], NoDecode] = Field(
-        (), description="private networks that targets registered over the API may be in; none, if not set"
+    allow_private_targets: Annotated[tuple[Network, ...] | None, NoDecode] = Field(
+        None, description="private networks that targets registered over the API may be in; none, if not set"
     )
 
     api_calls_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
@@ -169,6 +169,8 @@ class Settings(BaseSettings):
     @classmethod
     def _known_networks(cls, value: object) -> object:
         """A list in the file, or networks with commas between them."""
+        if value is None:
+            return None
         parts = value.split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
             raise ValueError("expected networks such as 10.1.0.0/16, with commas between them")

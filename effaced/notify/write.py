@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, literal_column, select
+from sqlalchemy import ColumnElement, Select, literal_column, select
 from sqlalchemy.orm import Session
 
 from effaced.core import clock
@@ -79,10 +79,10 @@ def subscribed(session: Session, *types: NoticeType) -> set[str]:
 
 
 @cache
-def subscriptions_to(*types: NoticeType) -> Select[tuple[str]]:
+def subscriptions_to(*types: NoticeType) -> Select[NoticeType]:
     """`subscribed` as a statement, to travel with others; `types_of` reads its rows."""
     # Literals: the statement is compiled and planned once.
-    words = [literal_column(f"'{each.value}'") for each in types]
+    words: list[ColumnElement[str]] = [literal_column(f"'{each.value}'") for each in types]
     return select(Subscription.type).where(Subscription.type.in_(words)).distinct()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from effaced.model import OutboxStatus, evidence_of
 from effaced.notify import notices
 from effaced.notify.notices import StepNotice
@@ -11,7 +13,7 @@ from effaced.saga.result import Decision
 def step_notice(decision: Decision) -> StepNotice | None:
     """The notice of a decision. None if the attempt was returned: then nothing was learnt of the step."""
     entry, new = decision.entry, decision.update
-    about = {
+    about: dict[str, Any] = {
         "request_id": entry.request_id,
         "entry_id": entry.entry_id,
         "resolver": entry.resolver,
