@@ -230,7 +230,7 @@ class RedriveStatus(StrEnum):
 
 
 class NoticeType(StrEnum):
-    """What people and systems outside are told of."""
+    """What people and systems outside are notified of."""
 
     ENTRY_ABANDONED = "entry.abandoned"
     VERIFICATION_FAILED = "verification.failed"
@@ -241,6 +241,36 @@ class NoticeType(StrEnum):
     BREAKER_OPENED = "breaker.opened"
     BREAKER_CLOSED = "breaker.closed"
     REQUEST_COMPLETED = "request.completed"
+    REQUEST_RECEIVED = "request.received"
+    REQUEST_APPROVED = "request.approved"
+    REQUEST_EXECUTED = "request.executed"
+    REQUEST_CANCELLED = "request.cancelled"
+    REQUEST_VERIFIED = "request.verified"
+    STEP_SUCCEEDED = "step.succeeded"
+    STEP_SCHEDULED = "step.scheduled"
+    STEP_FAILED = "step.failed"
+    STEP_ABANDONED = "step.abandoned"
+    TEST = "notify.test"
+
+    @property
+    def is_on_demand(self) -> bool:
+        """Written only while a target names it: there may be thousands in a second."""
+        return self in _ON_DEMAND
+
+    @property
+    def is_operational(self) -> bool:
+        """About systems, not about one request."""
+        return self in _OPERATIONAL
+
+
+_ON_DEMAND = frozenset(each for each in NoticeType if each.startswith(("request.", "step."))) - {
+    NoticeType.REQUEST_COMPLETED
+}
+_OPERATIONAL = frozenset(each for each in NoticeType if each.startswith(("resolver.", "breaker.")))
+NOTICES = frozenset(NoticeType) - {NoticeType.TEST}
+"""What a target can subscribe to."""
+USUAL_NOTICES = NOTICES - _ON_DEMAND
+"""What a system is notified of that does not say what it wants."""
 
 
 class DeliveryStatus(StrEnum):
@@ -249,6 +279,15 @@ class DeliveryStatus(StrEnum):
     PENDING = "pending"
     DELIVERED = "delivered"
     UNDELIVERABLE = "undeliverable"
+
+
+class TargetChange(StrEnum):
+    """What was done to a message target that an API key has registered."""
+
+    REGISTERED = "registered"
+    CHANGED = "changed"
+    SECRET_ROTATED = "secret_rotated"  # noqa: S105 - a word
+    DELETED = "deleted"
 
 
 class Role(StrEnum):

@@ -46,10 +46,14 @@ from effaced.deadletters.rules import Failure, sla_from_hours
 from effaced.model import DeadLetterDomain
 from effaced.notify.claim import restart_waits as restart_delivery_waits
 from effaced.notify.config import Targets, load_targets
-from effaced.notify.deliver import Deliverer
+from effaced.notify.deliver import Deliverer, LookUps
+from effaced.notify.guard import Guard
 from effaced.notify.notices import BreakerClosed, BreakerOpened, Notice
+from effaced.notify.registered import open_targets
 from effaced.notify.settle import Rules, Undeliverable
+from effaced.notify.subscriptions import subscribe_file
 from effaced.notify.tidy import delete_old_messages
+from effaced.notify.webhook import RegisteredTarget
 from effaced.notify.write import announce
 from effaced.outbox.absences import report_absence_spikes
 from effaced.outbox.due import due_resolvers
@@ -60,7 +64,7 @@ from effaced.requests.housekeeping import (
     delete_old_sandbox_requests,
     delete_policies_of_closed_requests,
 )
-from effaced.requests.read import refs_of
+from effaced.requests.read import about_requests, senders_of
 from effaced.requests.trail import exported_trail
 from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.registry import ResolverRegistry
@@ -73,6 +77,7 @@ from effaced.triage.housekeeping import ATTEMPTS_BATCH, delete_old_attempts, tid
 from effaced.triage.redrive import AHEAD, advance_all
 
 _log = get_logger(__name__)
+_TARGET_TIMEOUT = timedelta(seconds=10)
 # So that the housekeeping ends: what it leaves, the next one takes.
 _MOST_BATCHES = 50
 
@@ -195,6 +200,15 @@ class Runtime(CompositionRoot):
         require_time({f"target {each.name}": each.timeout for each in targets}, self.settings.lease)
         return targets
 
+    @cached_property
+    def guard(self) -> Guard:
+        """Where messages to targets that API keys register may go."""
+        return Guard(self.settings.allow_private_targets or ())
+
+    def _registered_targets(self, session: Session) -> Sequence[RegisteredTarget]:
+        timeout = min(_TARGET_TIMEOUT, self.settings.lease / 3)
+        return open_targets(session, self.keyring, self.guard, timeout=timeout)
+
     def deliverer(self) -> Deliverer:
         rules = Rules(
             max_attempts=self.policy.max_attempts,
@@ -203,7 +217,9 @@ class Runtime(CompositionRoot):
             on_undeliverable=_open_dead_letter,
             on_delivered=_resolve_dead_letter,
         )
-        return Deliverer(self.targets, self.db, rules, refs_of=refs_of)
+        look_ups = LookUps(about_requests, senders_of, self._registered_targets)
+        file = None if self.settings.notify is None else self.targets
+        return Deliverer(file, self.db, rules, look_ups)
 
     def export_maker(self) -> ExportMaker:
         return ExportMaker(self.db, self.keyring, exported_trail)
@@ -273,6 +289,8 @@ class Runtime(CompositionRoot):
         self._require_rights()
         self.require_schema()
         _ = self.plan, self.registry, self.targets, self.breaker_policies
+        if self.settings.notify is not None:
+            subscribe_file(self.db, self.targets)
 
     def require_schema(self) -> None:
         """Refuse to work on a schema that this code does not fit. Cheap: it looks every few seconds."""

@@ -9,6 +9,7 @@ from effaced.api.dead_letters import cleanup
 from effaced.api.dead_letters import routes as dead_letters
 from effaced.api.decisions import routes as decisions
 from effaced.api.keys import routes as keys
+from effaced.api.messages import routes as messages
 from effaced.api.operations.declare import Operation, Routes
 from effaced.api.redrives import routes as redrives
 from effaced.api.requests import routes as requests
@@ -30,6 +31,7 @@ RESOURCES: tuple[Routes, ...] = (
     breakers.routes,
     retries.routes,
     datamap.routes,
+    messages.routes,
     audit.routes,
     keys.routes,
 )

@@ -19,6 +19,7 @@ from statistics import median
 from sqlalchemy import text
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.bench.company import COMPANY_MAP, SYSTEMS, company
 from effaced.bench.ground import Ground, Progress, prepare
 from effaced.bench.intake_floor import ENVIRON
@@ -48,7 +49,7 @@ def bench_intake(*, requests: int, clients: int, rounds: int, url: str | None, p
         people = iter(range(1, 2 * (rounds * requests + _WARM_UP) + 1))
         stack.enter_context(company(ground, 2 * (rounds * requests + _WARM_UP)))
         with ground.database.begin() as session:
-            _, token = create_api_key(session, name="bench", approvals_needed=0, actor="bench")
+            _, token = create_api_key(session, NewApiKey(name="bench", approvals_needed=0), actor="bench")
         progress(f"{_PROCESSES} web processes on either side")
         sides = (
             _Side("effaced", stack.enter_context(_effaced(ground))),

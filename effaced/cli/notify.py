@@ -13,7 +13,7 @@ from effaced.cli.terminal import terminal
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
-from effaced.model import DeliveryStatus, NoticeType, new_id
+from effaced.model import NOTICES, DeliveryStatus, new_id
 from effaced.notify.config import Targets
 from effaced.notify.deliver import attempt
 from effaced.notify.read import DeliveryLine, last_deliveries, waiting_counts
@@ -44,7 +44,7 @@ def check(settings: Settings) -> None:
         return
     table = Table("target", "kind", "where", "timeout", "events")
     for each in targets:
-        wanted = "all" if each.events == frozenset(NoticeType) else ", ".join(sorted(each.events))
+        wanted = "all" if each.events == NOTICES else ", ".join(sorted(each.events))
         table.add_row(each.name, each.kind, Text(each.where), f"{each.timeout.total_seconds():g} s", wanted)
     terminal().print(table)
 
@@ -117,12 +117,12 @@ def _plain(line: DeliveryLine) -> dict[str, object]:
         "message_id": str(line.message_id),
         "type": line.type.value,
         "request_id": str(line.request_id) if line.request_id else None,
-        "created_at": line.created_at.isoformat(),
+        "created_at": clock.text(line.created_at),
         "target": line.target,
         "status": line.status.value,
         "attempts": line.attempts,
-        "next_try_at": line.gate.isoformat() if line.status is DeliveryStatus.PENDING else None,
+        "next_try_at": clock.text(line.gate) if line.status is DeliveryStatus.PENDING else None,
         "error": line.last_error,
         "status_code": line.status_code,
-        "ended_at": line.ended_at.isoformat() if line.ended_at else None,
+        "ended_at": clock.text(line.ended_at),
     }

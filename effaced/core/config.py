@@ -12,6 +12,7 @@ import tomllib
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -34,6 +35,7 @@ from effaced.core.db.transactions import BATCH_ROWS
 from effaced.core.errors import ConfigurationError, Problem
 from effaced.model import DeadLetterDomain
 
+Network = IPv4Network | IPv6Network
 PREFIX = "EFFACED_"
 # Variables of this prefix that are not settings: where the settings file is, and what tests and the demo use.
 _OTHER = ("EFFACED_CONFIG", "EFFACED_TEST_", "EFFACED_DEMO_", "EFFACED_EXAMPLES", "EFFACED_CHROMIUM")
@@ -60,6 +62,10 @@ class Settings(BaseSettings):
     breaker_overrides: str = Field("", description="changes to it, e.g. resolvers.crm.fail_max=3, ...")
     breaker_store: Literal["sql", "redis"] = Field("sql", description="where breakers are kept")
     breaker_redis_url: str | None = Field(None, description="Redis for breakers, if not the doorbell's")
+
+    allow_private_targets: Annotated[tuple[Network, ...] | None, NoDecode] = Field(
+        None, description="private networks that targets registered over the API may be in; none, if not set"
+    )
 
     api_calls_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         600, description="how many calls an API key may make in a minute; 0 for any number"
@@ -158,6 +164,21 @@ class Settings(BaseSettings):
         if not all(0 < hours <= 8_760 for hours in waits.values()):
             raise ValueError("expected a number of hours above 0, up to 8760, for each domain")
         return waits
+
+    @field_validator("allow_private_targets", mode="before")
+    @classmethod
+    def _known_networks(cls, value: object) -> object:
+        """A list in the file, or networks with commas between them."""
+        if value is None:
+            return None
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple):
+            raise ValueError("expected networks such as 10.1.0.0/16, with commas between them")
+        try:
+            return tuple(ip_network(str(part).strip()) for part in parts if str(part).strip())
+        except ValueError:
+            said = "expected networks such as 10.1.0.0/16 or fd00:1::/32, with commas between them"
+            raise ValueError(said) from None
 
     @field_validator("metrics_token")
     @classmethod

@@ -17,6 +17,7 @@ from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
 from ssl import SSLContext
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -95,22 +96,29 @@ def require_time(timeouts: Mapping[str, timedelta], lease: timedelta) -> None:
         )
 
 
-def _new_client() -> httpx.AsyncClient:
+def plain_client(**options: Any) -> httpx.AsyncClient:
+    """A client that follows no redirects, keeps no cookies, and whose URLs stay out of the log."""
     _keep_urls_out_of_logs()
     return httpx.AsyncClient(
-        verify=_tls(),
         follow_redirects=False,
         # Cookies would carry something from one person's call into the next.
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         headers={"User-Agent": f"effaced/{version('effaced-platform')}", "Accept-Encoding": "identity"},
-        # How many calls are under way is already bounded, by whoever calls.
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
+        **options,
     )
 
 
 @cache
-def _tls() -> SSLContext:
+def tls_context() -> SSLContext:
     return httpx.create_ssl_context()
+
+
+def _new_client() -> httpx.AsyncClient:
+    return plain_client(
+        verify=tls_context(),
+        # How many calls are under way is already bounded, by whoever calls.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30),
+    )
 
 
 def _keep_urls_out_of_logs() -> None:

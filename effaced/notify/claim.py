@@ -6,6 +6,7 @@ sent again, under the same id, when the lease ends.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -17,7 +18,6 @@ from sqlalchemy.orm import Session
 from effaced.core.db import dbtime
 from effaced.core.db.waits import restart
 from effaced.model import DeliveryStatus, NoticeType
-from effaced.notify.config import Targets
 from effaced.notify.tables import Delivery, Message
 
 # A literal: with a bound value a generic plan can't use the partial index.
@@ -50,25 +50,20 @@ def claim(session: Session, target: str, *, lease: timedelta) -> Claimed | None:
 
 
 def claim_for_removed_target(
-    session: Session, targets: Targets, *, older_than: datetime, lease: timedelta
+    session: Session, names: Collection[str], *, older_than: datetime, lease: timedelta
 ) -> Claimed | None:
-    """Claim a delivery whose target has been missing from the file since `older_than`."""
-    lost = select(Delivery.id).where(_of_removed(targets, older_than), Delivery.gate <= dbtime.NOW)
+    """Claim a delivery whose target has been missing from these names since `older_than`."""
+    lost = select(Delivery.id).where(_of_removed(names, older_than), Delivery.gate <= dbtime.NOW)
     return _take(session, lost, lease)
 
 
-def is_due(session: Session, targets: Targets, *, max_age: timedelta) -> bool:
-    """Whether there is anything to fan out, to deliver or to give up. With no targets there never is."""
-    if not len(targets):
-        return False
+def is_due(session: Session, names: Collection[str], *, max_age: timedelta) -> bool:
+    """Whether there is anything to fan out, or to deliver or give up for the targets of these names."""
     now = dbtime.now(session)
     looks: list[Select[Any]] = [
         select(Message.id).where(Message.fanned_out_at.is_(None)),
-        *(
-            select(Delivery.id).where(Delivery.target == name, _PENDING, Delivery.gate <= now)
-            for name in sorted(targets.names)
-        ),
-        select(Delivery.id).where(_of_removed(targets, now - max_age), Delivery.gate <= now),
+        select(Delivery.id).where(Delivery.target.in_(sorted(names)), _PENDING, Delivery.gate <= now),
+        select(Delivery.id).where(_of_removed(names, now - max_age), Delivery.gate <= now),
     ]
     return any(session.execute(look.limit(1)).first() is not None for look in looks)
 
@@ -80,8 +75,8 @@ def restart_waits(session: Session) -> int:
     return restart(session, table.c.waiting_since, (table.c.gate,), waiting)
 
 
-def _of_removed(targets: Targets, older_than: datetime) -> ColumnElement[bool]:
-    return _PENDING & Delivery.target.not_in(targets.names) & (Delivery.aging_since < older_than)
+def _of_removed(names: Collection[str], older_than: datetime) -> ColumnElement[bool]:
+    return _PENDING & Delivery.target.not_in(sorted(names)) & (Delivery.aging_since < older_than)
 
 
 def _take(session: Session, due: Select[Any], lease: timedelta) -> Claimed | None:

@@ -12,7 +12,6 @@ from effaced.core.errors import ConfigurationError, NotFound
 from effaced.core.strict import suggest, validate
 from effaced.core.yaml.blocks import Reading
 from effaced.core.yaml.file import Place, YamlFile, read_yaml
-from effaced.model import NoticeType
 from effaced.notify.email import EmailConfig, EmailTarget
 from effaced.notify.target import Target
 from effaced.notify.webhook import WebhookConfig, WebhookTarget
@@ -41,10 +40,6 @@ class Targets:
             if each.name == name:
                 return each
         raise NotFound(f"No target is named '{name}'{suggest(name, self.names)}")
-
-    def wanting(self, type_: NoticeType) -> list[str]:
-        """The names of the targets that want notices of this type."""
-        return [each.name for each in self.all if type_ in each.events]
 
 
 def load_targets(

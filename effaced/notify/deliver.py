@@ -7,8 +7,8 @@ somebody is being told.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -19,24 +19,38 @@ from effaced.core.db import Database, dbtime
 from effaced.core.log import get_logger
 from effaced.notify.claim import Claimed, claim, claim_for_removed_target, is_due, restart_waits
 from effaced.notify.config import Targets
-from effaced.notify.fanout import fan_out
+from effaced.notify.fanout import SendersOf, fan_out
 from effaced.notify.settle import Outcome, Rules, settle
-from effaced.notify.target import NotDelivered, Outgoing, Target
+from effaced.notify.subscriptions import has_subscribers, subscribe_file
+from effaced.notify.target import About, NotDelivered, Outgoing, Target
 
-RefsOf = Callable[[Session, Iterable[UUID | None]], Mapping[UUID, str]]
+RegisteredTargets = Callable[[Session], Sequence[Target]]
 _log = get_logger(__name__)
 # A target that fails so often in a row is left alone until the next run: its other messages lose nothing.
 _FAILURES_IN_A_ROW = 3
 
 
-class Deliverer:
-    """Delivers messages. Any number may run at once. `refs_of` returns the short names of requests."""
+@dataclass(frozen=True, slots=True)
+class LookUps:
+    """What messages need that others know: what they say of requests, who sent those, who is registered."""
 
-    def __init__(self, targets: Targets, database: Database, rules: Rules, *, refs_of: RefsOf) -> None:
-        self._targets = targets
+    about: Callable[[Session, Collection[UUID]], Mapping[UUID, About]]
+    senders: SendersOf
+    registered: RegisteredTargets
+
+
+class Deliverer:
+    """Delivers messages to the targets of notify.yaml and to registered ones. Any number may run at once.
+
+    Without a file, `targets` is None: messages to its targets are left to processes that have it.
+    """
+
+    def __init__(self, targets: Targets | None, database: Database, rules: Rules, look_ups: LookUps) -> None:
+        self._file = targets
+        self._targets: tuple[Target, ...] = ()
         self._db = database
         self._rules = rules
-        self._refs_of = refs_of
+        self._look_up = look_ups
         self._stopping = False
 
     def stop(self) -> None:
@@ -45,17 +59,20 @@ class Deliverer:
 
     def is_due(self) -> bool:
         with self._db.read() as session:
-            return is_due(session, self._targets, max_age=self._rules.max_age)
+            targets = self._all(session)
+            if not targets and not has_subscribers(session):
+                return False
+            return is_due(session, [each.name for each in targets], max_age=self._rules.max_age)
 
     async def run(self, *, seconds: float | None = None) -> int:
         """Deliver until nothing is due or `seconds` have passed. Returns how many arrived.
 
         With no targets nothing happens: messages wait for somebody who is configured.
         """
-        if not len(self._targets):
-            return 0
         until = None if seconds is None else clock.monotonic() + seconds
         await asyncio.to_thread(self._prepare)
+        if not self._targets:
+            return 0
         async with clients.http_client():
             return sum(await asyncio.gather(*(self._serve(target, until) for target in self._targets)))
 
@@ -82,13 +99,23 @@ class Deliverer:
 
     # --- the database's part, in threads ---
 
+    def _all(self, session: Session) -> tuple[Target, ...]:
+        return (*(self._file or ()), *self._look_up.registered(session))
+
     def _prepare(self) -> None:
+        if self._file is not None:
+            subscribe_file(self._db, self._file)
+        with self._db.read() as session:
+            self._targets = self._all(session)
+            known = bool(self._targets) or has_subscribers(session)
+        if not known:
+            return
         with self._db.begin() as session:
             restart_waits(session)
         more = True
         while more:
             with self._db.begin() as session:
-                more = fan_out(session, self._targets) > 0
+                more = fan_out(session, self._look_up.senders) > 0
         self._give_up_on_removed()
 
     def _give_up_on_removed(self) -> None:
@@ -96,8 +123,9 @@ class Deliverer:
         while True:
             with self._db.begin() as session:
                 older = dbtime.now(session) - self._rules.max_age
+                names = [each.name for each in self._targets]
                 lost = claim_for_removed_target(
-                    session, self._targets, older_than=older, lease=self._rules.backoff.lease
+                    session, names, older_than=older, lease=self._rules.backoff.lease
                 )
                 if lost is None:
                     return
@@ -110,11 +138,18 @@ class Deliverer:
             return claim(session, target, lease=self._rules.backoff.lease)
 
     def _outgoing(self, claimed: Claimed) -> Outgoing:
-        with self._db.read() as session:
-            refs = self._refs_of(session, [claimed.request_id])
-        ref = refs.get(claimed.request_id) if claimed.request_id else None
+        about = None
+        if claimed.request_id is not None:
+            with self._db.read() as session:
+                about = self._look_up.about(session, [claimed.request_id]).get(claimed.request_id)
         return Outgoing(
-            claimed.message_id, claimed.type, claimed.created_at, claimed.payload, claimed.request_id, ref
+            claimed.message_id,
+            claimed.type,
+            claimed.created_at,
+            claimed.payload,
+            claimed.request_id,
+            about.ref if about else None,
+            about.metadata if about else {},
         )
 
     def _settle(self, claimed: Claimed, outcome: Outcome) -> None:

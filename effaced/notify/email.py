@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from effaced.core import clock
 from effaced.core.strict import Strict
-from effaced.model import NoticeType
+from effaced.model import USUAL_NOTICES, NoticeType
 from effaced.notify import words
 from effaced.notify.target import Common, NotDelivered, Outgoing, Sent
 
@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z
 _HOST = re.compile(r"[A-Za-z0-9.:_-]+")
 _PORTS = {"none": 25, "starttls": 587, "tls": 465}
 # A completed request needs nobody's attention; who wants a mail for each says so.
-_USUAL = frozenset(NoticeType) - {NoticeType.REQUEST_COMPLETED}
+_USUAL = USUAL_NOTICES - {NoticeType.REQUEST_COMPLETED}
 
 
 def _address(value: str) -> str:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from effaced.audit.events import Code, Name, Payload
-from effaced.model import NoticeType, OutboxOperation
+from effaced.model import Evidence, NoticeType, OutboxOperation, RequestKind, StepOutcome
 
 
 class Notice(Payload):
@@ -88,3 +88,77 @@ class BreakerClosed(BreakerMoved):
 class RequestCompleted(Notice):
     type = NoticeType.REQUEST_COMPLETED
     operation: OutboxOperation
+
+
+class RequestNotice(Notice):
+    """A stage of a request's life."""
+
+    kind: RequestKind
+
+
+class RequestReceived(RequestNotice):
+    type = NoticeType.REQUEST_RECEIVED
+    due_at: datetime
+
+
+class RequestApproved(RequestNotice):
+    """Nothing stands in the way of executing it: the last approval was given, or none is needed."""
+
+    type = NoticeType.REQUEST_APPROVED
+
+
+class RequestExecuted(RequestNotice):
+    """The company's database was changed; external calls follow."""
+
+    type = NoticeType.REQUEST_EXECUTED
+
+
+class RequestCancelled(RequestNotice):
+    """It was closed without being executed."""
+
+    type = NoticeType.REQUEST_CANCELLED
+
+
+class RequestVerified(RequestNotice):
+    """It is completed, and a read-back has confirmed each of its `calls`."""
+
+    type = NoticeType.REQUEST_VERIFIED
+    calls: int
+
+
+class StepNotice(Notice):
+    """One external call of a request, after an attempt."""
+
+    entry_id: UUID
+    resolver: Name
+    operation: OutboxOperation
+    attempts: int
+
+
+class StepSucceeded(StepNotice):
+    type = NoticeType.STEP_SUCCEEDED
+    outcome: StepOutcome
+    evidence: Evidence | None = None
+
+
+class StepScheduled(StepNotice):
+    """The system has named a date, or a person is to do it until then."""
+
+    type = NoticeType.STEP_SCHEDULED
+    until: datetime
+
+
+class StepFailed(StepNotice):
+    """It is tried again at `next_attempt_at`."""
+
+    type = NoticeType.STEP_FAILED
+    error: Code | None = None
+    next_attempt_at: datetime
+
+
+class StepAbandoned(StepNotice):
+    """It was given up. A dead letter waits for a person, of which `entry.abandoned` tells."""
+
+    type = NoticeType.STEP_ABANDONED
+    error: Code | None = None
+    code: Code | None = None

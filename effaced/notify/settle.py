@@ -132,6 +132,25 @@ def requeue(
     return [(each.message_id, each.target) for each in flipped]
 
 
+def send_again(session: Session, delivery_id: UUID) -> bool:
+    """Queue a delivery that has ended once more: the same message, under the same id. False if it waits."""
+    now = dbtime.now(session)
+    queued = session.execute(
+        update(Delivery)
+        .where(Delivery.id == delivery_id, Delivery.status != DeliveryStatus.PENDING)
+        .values(
+            status=DeliveryStatus.PENDING,
+            attempts=0,
+            gate=now,
+            aging_since=now,
+            waiting_since=None,
+            ended_at=None,
+        )
+        .returning(Delivery.id)
+    ).first()
+    return queued is not None
+
+
 def _reason_to_give_up(claimed: Claimed, outcome: Outcome, rules: Rules, again_at: datetime) -> str | None:
     """Why there is no further attempt, or None if there is one."""
     if outcome.final:

@@ -6,12 +6,24 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    UniqueConstraint,
+    false,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
+from effaced.accounts.tables import ApiKey
 from effaced.core.db import Base, Json, UtcDateTime, Word
 from effaced.model import DeliveryStatus, NoticeType
 
+REGISTERED = "api:"
 _WAITING = text("fanned_out_at IS NULL")
 _PENDING = text("status = 'pending'")
 _DELAYED = text("waiting_since IS NOT NULL AND status = 'pending'")
@@ -20,7 +32,8 @@ _DELAYED = text("waiting_since IS NOT NULL AND status = 'pending'")
 class Message(Base):
     """A message to be delivered, written in the transaction of the change it reports.
 
-    Until `fanned_out_at` nobody has been found to tell it to. Holds ids, words and counts; no person.
+    Until `fanned_out_at` it has no deliveries. Holds ids, words and counts; no person. `only_sender`: it
+    shows a request as the key that sent it may see it, so it is for that key's targets alone.
     """
 
     __tablename__ = "effaced_messages"
@@ -41,6 +54,7 @@ class Message(Base):
     request_id: Mapped[UUID | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     fanned_out_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    only_sender: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class Delivery(Base):
@@ -63,6 +77,7 @@ class Delivery(Base):
             "ix_effaced_deliveries_waiting", "waiting_since",
             postgresql_where=_DELAYED, sqlite_where=_DELAYED,
         ),
+        Index("ix_effaced_deliveries_target", "target", "id"),
     )  # fmt: skip
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -95,3 +110,43 @@ class DeliveryAttempt(Base):
     status_code: Mapped[int | None]
     latency_ms: Mapped[int]
     error: Mapped[str | None] = mapped_column(String(255))
+
+
+class MessageTarget(Base):
+    """A webhook that an API key has registered. Address and secrets are sealed.
+
+    It gets messages about the key's own requests; with `all_requests` about everybody's. Until
+    `previous_until` messages are signed with the secret before the last rotation as well.
+    """
+
+    __tablename__ = "effaced_message_targets"
+    __table_args__ = (UniqueConstraint("api_key_id", "name"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    api_key_id: Mapped[UUID] = mapped_column(ForeignKey(ApiKey.__table__.c.id))
+    name: Mapped[str] = mapped_column(String(63))
+    url_sealed: Mapped[bytes] = mapped_column(LargeBinary)
+    secret_sealed: Mapped[bytes] = mapped_column(LargeBinary)
+    previous_sealed: Mapped[bytes | None] = mapped_column(LargeBinary)
+    previous_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    events: Mapped[list[str]] = mapped_column(Json)
+    all_requests: Mapped[bool]
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    disabled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    @property
+    def address(self) -> str:
+        """By what its deliveries and subscriptions name it; no target of notify.yaml can be named so."""
+        return f"{REGISTERED}{self.id}"
+
+
+class Subscription(Base):
+    """That a target wants messages of a type: those of notify.yaml and those registered, alike.
+
+    Whoever writes a message of a type that is written on demand looks here, in its own transaction.
+    """
+
+    __tablename__ = "effaced_subscriptions"
+
+    type: Mapped[NoticeType] = mapped_column(Word(NoticeType), primary_key=True)
+    target: Mapped[str] = mapped_column(String(63), primary_key=True)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from effaced.core.errors import EffacedError
 from effaced.core.strict import Strict
 from effaced.model import NoticeType
 
-TEST = "notify.test"
+TEST = NoticeType.TEST
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One message on its way out. `facts` are the notice's fields, `ref` the request's short name."""
+    """One message on its way out. `facts` are the notice's fields, `ref` the request's short name.
+
+    `metadata` is what the sender of the request has attached to it, until the request is closed.
+    """
 
     id: UUID
     type: str
@@ -27,6 +30,15 @@ class Outgoing:
     facts: Mapping[str, Any]
     request_id: UUID | None = None
     ref: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a message says of the request that it is about, as it is when the message is sent."""
+
+    ref: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +61,17 @@ class NotDelivered(EffacedError):
         self.retry_after = retry_after
 
 
+def _no_test(events: frozenset[NoticeType]) -> frozenset[NoticeType]:
+    if TEST in events:
+        raise ValueError(f"{TEST} is sent by `effaced notify test` only")
+    return events
+
+
 class Common(Strict):
     """What every target says. With no `events` a target gets what its kind is for."""
 
     kind: str
-    events: Annotated[frozenset[NoticeType], Field(min_length=1)] | None = None
+    events: Annotated[frozenset[NoticeType], Field(min_length=1), AfterValidator(_no_test)] | None = None
     timeout: float = Field(default=10, gt=0, le=60, allow_inf_nan=False)
 
 

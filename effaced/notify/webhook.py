@@ -12,6 +12,9 @@ import binascii
 import hashlib
 import hmac
 import json
+import secrets
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated
@@ -21,7 +24,8 @@ from pydantic import AfterValidator, SecretStr
 
 from effaced.core import clock
 from effaced.core import http_clients as clients
-from effaced.model import NoticeType
+from effaced.model import USUAL_NOTICES, NoticeType
+from effaced.notify.guard import AddressNotAllowed, Guard, Resolve, guarded_client, resolve
 from effaced.notify.target import Common, NotDelivered, Outgoing, Sent
 
 _PREFIX = "whsec_"
@@ -69,7 +73,7 @@ class WebhookTarget:
 
     @property
     def events(self) -> frozenset[NoticeType]:
-        return self.config.events or frozenset(NoticeType)
+        return self.config.events or USUAL_NOTICES
 
     @property
     def timeout(self) -> timedelta:
@@ -77,49 +81,102 @@ class WebhookTarget:
 
     @property
     def where(self) -> str:
-        url = httpx.URL(self.config.url.get_secret_value())
-        return f"{url.scheme}://{url.netloc.decode('ascii')}"
+        return origin_of(self.config.url.get_secret_value())
 
     async def send(self, message: Outgoing) -> Sent:
-        """Send and look at the status only: redirects are not followed, the answer's body is not read."""
-        body = _body(message)
-        headers = _signed(self.config.secret.get_secret_value(), message, body)
-        trouble: NotDelivered
-        try:
-            async with asyncio.timeout(self.config.timeout), clients.http_client() as client:
-                url = self.config.url.get_secret_value()
-                post = client.build_request("POST", url, content=body, headers=headers, timeout=None)
-                response = await client.send(post, stream=True)
-                await response.aclose()
-        except TimeoutError:
-            trouble = NotDelivered("timeout")
-        except (httpx.HTTPError, httpx.StreamError) as error:
-            trouble = NotDelivered(type(error).__name__)
-        else:
-            if response.is_success:
-                return Sent(response.status_code)
-            trouble = NotDelivered(
-                f"http_{response.status_code}",
-                status_code=response.status_code,
-                retry_after=clients.retry_after(response.headers.get("Retry-After")),
-            )
-        # Raised out here: httpx's exceptions hold the request, which must not hang on to ours.
-        raise trouble
+        url, secret = self.config.url.get_secret_value(), self.config.secret.get_secret_value()
+        return await _post(clients.http_client(), url, [secret], message, self.timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredTarget:
+    """A webhook that an API key has registered. The guard says where its messages may go.
+
+    They are signed with every one of `secrets`: a rotated one is good for a while longer.
+    """
+
+    name: str
+    url: str = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+    events: frozenset[NoticeType]
+    timeout: timedelta
+    guard: Guard
+    resolve: Resolve = resolve
+    kind = "webhook"
+
+    @property
+    def where(self) -> str:
+        return origin_of(self.url)
+
+    async def send(self, message: Outgoing) -> Sent:
+        if self.guard.why_not(self.url) is not None:  # the setting has changed since
+            raise NotDelivered("address_not_allowed")
+        client = guarded_client(self.guard, self.resolve)
+        return await _post(client, self.url, self.secrets, message, self.timeout)
+
+
+def new_secret() -> str:
+    return _PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def origin_of(url: str) -> str:
+    """The part of an address that is shown: the rest may be a token."""
+    parsed = httpx.URL(url)
+    return f"{parsed.scheme}://{parsed.netloc.decode('ascii')}"
+
+
+async def _post(
+    client: AbstractAsyncContextManager[httpx.AsyncClient],
+    url: str,
+    keys: Sequence[str],
+    message: Outgoing,
+    timeout: timedelta,
+) -> Sent:
+    """Send and look at the status only: redirects are not followed, the answer's body is not read."""
+    body = _body(message)
+    headers = _signed(keys, message, body)
+    trouble: NotDelivered
+    try:
+        async with asyncio.timeout(timeout.total_seconds()), client as opened:
+            post = opened.build_request("POST", url, content=body, headers=headers, timeout=None)
+            response = await opened.send(post, stream=True)
+            await response.aclose()
+    except TimeoutError:
+        trouble = NotDelivered("timeout")
+    except AddressNotAllowed:
+        trouble = NotDelivered("address_not_allowed")
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        trouble = NotDelivered(type(error).__name__)
+    else:
+        if response.is_success:
+            return Sent(response.status_code)
+        trouble = NotDelivered(
+            f"http_{response.status_code}",
+            status_code=response.status_code,
+            retry_after=clients.retry_after(response.headers.get("Retry-After")),
+        )
+    # Raised out here: httpx's exceptions hold the request, which must not hang on to ours.
+    raise trouble
 
 
 def _body(message: Outgoing) -> bytes:
-    about = {"request_id": str(message.request_id) if message.request_id else None, "ref": message.ref}
+    about: dict[str, object] = {
+        "request_id": str(message.request_id) if message.request_id else None,
+        "ref": message.ref,
+        "metadata": dict(message.metadata) or None,
+    }
     data = {name: value for name, value in about.items() if value is not None} | dict(message.facts)
-    told = {"type": message.type, "timestamp": message.at.isoformat(), "data": data}
+    told = {"type": message.type, "timestamp": clock.text(message.at), "data": data}
     return json.dumps(told, separators=(",", ":")).encode()
 
 
-def _signed(secret: str, message: Outgoing, body: bytes) -> dict[str, str]:
+def _signed(keys: Sequence[str], message: Outgoing, body: bytes) -> dict[str, str]:
     moment = str(int(clock.now().timestamp()))
-    signed = hmac.digest(_key(secret), f"{message.id}.{moment}.".encode() + body, hashlib.sha256)
+    content = f"{message.id}.{moment}.".encode() + body
+    signatures = [hmac.digest(_key(each), content, hashlib.sha256) for each in keys]
     return {
         "Content-Type": "application/json",
         "webhook-id": str(message.id),
         "webhook-timestamp": moment,
-        "webhook-signature": f"v1,{base64.b64encode(signed).decode()}",
+        "webhook-signature": " ".join(f"v1,{base64.b64encode(each).decode()}" for each in signatures),
     }

@@ -63,6 +63,7 @@ def _breaker_opened(facts: Facts) -> str:
 
 
 _REQUEUE = "Somebody has to look at it: see to the cause, then requeue it on the Abandoned page."
+_NOTHING_TO_DO = "There is nothing to do."
 _ALL: dict[str, _Sentences] = {
     NoticeType.ENTRY_ABANDONED: _Sentences(
         lambda facts: f"the call to {_system(facts)} was given up",
@@ -119,6 +120,54 @@ _ALL: dict[str, _Sentences] = {
         lambda _facts: "a request is completed",
         lambda _facts: "Every call that the request needed has succeeded, and nothing is left to verify.",
         "There is nothing to do.",
+    ),
+    NoticeType.REQUEST_RECEIVED: _Sentences(
+        lambda _facts: "a request was received",
+        lambda facts: f"A request ({facts['kind']}) was received. It is due on {facts['due_at']}.",
+        "If it needs an approval, an officer gives it in the console.",
+    ),
+    NoticeType.REQUEST_APPROVED: _Sentences(
+        lambda _facts: "a request was approved",
+        lambda _facts: "Nothing stands in the way of executing a request any more.",
+        _NOTHING_TO_DO,
+    ),
+    NoticeType.REQUEST_EXECUTED: _Sentences(
+        lambda _facts: "a request was executed",
+        lambda _facts: "The company's own database was changed. Calls to other systems follow.",
+        _NOTHING_TO_DO,
+    ),
+    NoticeType.REQUEST_CANCELLED: _Sentences(
+        lambda _facts: "a request was cancelled",
+        lambda _facts: "A request was closed without being executed.",
+        _NOTHING_TO_DO,
+    ),
+    NoticeType.REQUEST_VERIFIED: _Sentences(
+        lambda _facts: "a request is verified",
+        lambda facts: f"A read-back has confirmed each of the request's calls ({facts['calls']:,}).",
+        _NOTHING_TO_DO,
+    ),
+    NoticeType.STEP_SUCCEEDED: _Sentences(
+        lambda facts: f"the call to {_system(facts)} succeeded",
+        lambda facts: f"The call to {_system(facts)} succeeded ({facts['outcome']}).",
+        _NOTHING_TO_DO,
+    ),
+    NoticeType.STEP_SCHEDULED: _Sentences(
+        lambda facts: f"the call to {_system(facts)} is scheduled",
+        lambda facts: f"{_system(facts)} is called again on {facts['until']}.",
+        _NOTHING_TO_DO,
+    ),
+    NoticeType.STEP_FAILED: _Sentences(
+        lambda facts: f"the call to {_system(facts)} failed",
+        lambda facts: (
+            f"The call to {_system(facts)} failed {_attempts(facts)}{_reason(facts)}. It is made again on"
+            f" {facts['next_attempt_at']}."
+        ),
+        _NOTHING_TO_DO,
+    ),
+    NoticeType.STEP_ABANDONED: _Sentences(
+        lambda facts: f"the call to {_system(facts)} was given up",
+        lambda facts: f"The call to {_system(facts)} was given up {_attempts(facts)}{_reason(facts)}.",
+        _REQUEUE,
     ),
     TEST: _Sentences(
         lambda _facts: "a test message",

@@ -18,6 +18,7 @@ from effaced.core.db import dbtime
 from effaced.core.errors import NotFound, Refused
 from effaced.model import RequestStatus, Role
 from effaced.requests.execute import Executor
+from effaced.requests.stages import announce_approved
 from effaced.requests.status import RequestEvent, check_transition, transition
 from effaced.requests.tables import Approval, Request
 
@@ -76,6 +77,7 @@ def approve(
     if given >= request.approvals_needed:
         now = dbtime.now(session)
         transition(session, request, RequestEvent.APPROVED, by=actor, execute_at=now)
+        announce_approved(session, request)
     return request
 
 

@@ -10,6 +10,7 @@ from effaced.core import clock
 from effaced.deadletters.record import record_execution_recovery
 from effaced.model import RequestKind
 from effaced.requests.duplicates import release_duplicates
+from effaced.requests.stages import announce_cancelled
 from effaced.requests.status import RequestEvent, transition
 from effaced.requests.tables import Request
 
@@ -33,5 +34,6 @@ def close_unexecuted(
     append_one(session, event, actor=actor, request_id=request.id, subject=request.subject)
     by = None if actor == SYSTEM else actor
     record_execution_recovery(session, request.id, resolution=resolution, by=by)
+    announce_cancelled(session, request)
     if request.kind is RequestKind.ERASURE:
         release_duplicates(session, request)

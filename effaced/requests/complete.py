@@ -17,9 +17,10 @@ from effaced.core.db.pipeline import Pipeline
 from effaced.core.db.sql import bind_ids, key_in_bound_ids
 from effaced.model import OutboxOperation
 from effaced.notify.notices import RequestCompleted
-from effaced.notify.write import announce
+from effaced.notify.write import announce, subscriptions_to, types_of
 from effaced.outbox.tables import operations
 from effaced.requests.duplicates import completing_statement, record_completed_duplicates
+from effaced.requests.stages import COMPLETION, announce_before_completion, announce_verified
 from effaced.requests.status import RequestEvent, transition_many
 from effaced.requests.tables import Request
 
@@ -39,6 +40,10 @@ def complete_operations(session: Session, completed: Sequence[tuple[UUID, Outbox
         batch.run(lock, ids)
         closed = batch.run(close, ids | {"at": now})
         duplicates = batch.run(completing_statement(is_postgres(session)), ids | {"at": now})
+        found = batch.run(subscriptions_to(*COMPLETION))
+    wanted = types_of(found.rows)
+    announce_before_completion(session, [each[0] for each in duplicates.rows], wanted)
+    announce_verified(session, [each for (each,) in closed.rows], wanted)
     record_completed_duplicates(session, duplicates.rows)
     operations = dict(completed)
     announce(

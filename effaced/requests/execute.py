@@ -27,6 +27,7 @@ from effaced.datamap.schema.fingerprint import SchemaChanged
 from effaced.deadletters.record import record_execution_recovery, record_failures, record_recoveries
 from effaced.deadletters.rules import SUBJECT_CHANGED, SUPERSEDED, Failure
 from effaced.model import DeadLetterDomain, OutboxOperation, RequestKind, RequestStatus
+from effaced.notify.write import subscriptions_to, types_of
 from effaced.outbox.enqueue import enqueue
 from effaced.outbox.supersede import Superseded
 from effaced.requests.complete import complete_operations
@@ -39,6 +40,8 @@ from effaced.requests.execution.person import lock_and_read_person
 from effaced.requests.execution.rectify import rectify_locally
 from effaced.requests.identity import SubjectChanged, recorded_from, require_same_person
 from effaced.requests.retention import record_retentions
+from effaced.requests.stages import EXECUTION as EXECUTION_STAGES
+from effaced.requests.stages import announce_executed
 from effaced.requests.status import RequestEvent, check_transition, transition
 from effaced.requests.subject import seal_subject, unseal_subject
 from effaced.requests.tables import Request
@@ -176,13 +179,14 @@ class Executor:
             return True
         else:
             change = rectify_locally(session, self.keyring, self._registry, execution)
-        self._record(session, execution, change)
+        wanted = self._record(session, execution, change)
         _close_superseded(session, change.superseded)
         if execution.person.has_duplicates:
             called = frozenset(call.ref for call in change.calls)
             kinds = frozenset(each.ref for each in self._registry)
             reached = Reached(execution.person.subject, called, kinds)
             release_unreached(session, self.keyring, execution.plan, request, reached)
+        announce_executed(session, request, wanted, has_duplicates=execution.person.has_duplicates)
         if not change.calls:
             finished = [(request.id, change.operation)]
             complete_without_calls(session, finished, {request.id: request.subject}, complete_operations)
@@ -207,15 +211,18 @@ class Executor:
         require_same_person(session, self.keyring, retention.plan, recorded, person.subject)
         return Execution(request, sealed, person, retention)
 
-    def _record(self, session: Session, execution: Execution, change: LocalChange) -> None:
-        """Append the events, enqueue the calls and give the request its status, in one round trip."""
+    def _record(self, session: Session, execution: Execution, change: LocalChange) -> set[str]:
+        """Append the events, enqueue the calls and give the request its status, in one round trip.
+
+        Returns which messages about it some target wants.
+        """
         request, sealed = execution.request, execution.sealed
         erased = change.operation is OutboxOperation.ERASE
         called = None
         if erased:  # with the references that are called, by which later requests are compared
             refs = [call.ref for call in change.calls]
             called = seal_subject(self.keyring, request.id, sealed.subject_id, sealed.refs, refs)
-        with Pipeline(session):
+        with Pipeline(session) as batch:
             append(
                 session,
                 [Record(each, request_id=request.id, subject=request.subject) for each in change.events],
@@ -241,6 +248,8 @@ class Executor:
                     execution.plan.data_map.hash,
                 )
             record_execution_recovery(session, request.id)
+            wanted = batch.run(subscriptions_to(*EXECUTION_STAGES))
+        return types_of(wanted.rows)
 
     def _record_failure(self, session: Session, request: Request, error: Exception) -> None:
         name = type(error).__name__

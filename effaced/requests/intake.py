@@ -39,6 +39,7 @@ from effaced.requests.correct import erased_since, validate_corrections
 from effaced.requests.deadline import due_date
 from effaced.requests.duplicates import find_original, lock_and_look_for_erasures, may_reveal
 from effaced.requests.identifiers import SUBJECT_ID, add_identifiers
+from effaced.requests.stages import announce_received
 from effaced.requests.status import RequestEvent, transition
 from effaced.requests.subject import seal_subject
 from effaced.requests.tables import Request
@@ -169,6 +170,7 @@ def receive(
     if original:
         append_one(session, RequestRepeated(), actor=actor, request_id=original.id, subject=original.subject)
         append_one(session, RequestDuplicate(), request_id=request_id, subject=request.subject)
+    announce_received(session, request, original)
     if asked.retry:
         target = Target(PolicyKind.RETRY, PolicyScope.REQUEST, str(request_id), subject=request.subject)
         set_override(session, target, asked.retry, check=_check_retry, actor=actor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
@@ -17,6 +17,7 @@ from effaced.accounts.tables import ApiKey, Officer
 from effaced.core.db.days import Day, count_by_day
 from effaced.core.paging import PAGE, Page, after_key, count_up_to, decode, page_of
 from effaced.model import AttemptOutcome, CallRole, RequestKind, RequestStatus, SubjectKey
+from effaced.notify.target import About
 from effaced.outbox.tables import Operation
 from effaced.requests.blocks import Block as Block
 from effaced.requests.blocks import Blocker as Blocker
@@ -165,6 +166,18 @@ def refs_of(session: Session, ids: Iterable[UUID | None]) -> dict[UUID, str]:
         return {}
     found = session.execute(select(Request.id, Request.ref).where(Request.id.in_(wanted)))
     return dict(found.all())
+
+
+def about_requests(session: Session, ids: Collection[UUID]) -> dict[UUID, About]:
+    """What messages say of these requests."""
+    query = select(Request.id, Request.ref, Request.metadata_values).where(Request.id.in_(ids))
+    return {each: About(ref, metadata or {}) for each, ref, metadata in session.execute(query)}
+
+
+def senders_of(session: Session, ids: Collection[UUID]) -> dict[UUID, UUID]:
+    """The API keys that have sent these requests."""
+    query = select(Request.id, Request.api_key_id).where(Request.id.in_(ids), Request.api_key_id.is_not(None))
+    return {request_id: key_id for request_id, key_id in session.execute(query) if key_id is not None}
 
 
 def duplicates_of(session: Session, request_id: UUID) -> tuple[str, ...]:

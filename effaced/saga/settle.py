@@ -35,6 +35,7 @@ from effaced.model import (
     SubjectKey,
     Verification,
 )
+from effaced.notify.write import STEPS, announce_wanted, subscriptions_to, types_of
 from effaced.outbox.countdown import Completed, Progress, count_down
 from effaced.outbox.entry import Entry
 from effaced.outbox.flow import CREDENTIALS_REFUSED, pause
@@ -43,6 +44,7 @@ from effaced.outbox.tables import outbox
 from effaced.outbox.unblock import unblock, waiting
 from effaced.retries.tables import Attempt
 from effaced.saga.result import Decision, EntryUpdate, ReadBack
+from effaced.saga.step_notices import step_notice
 
 OnComplete = Callable[[Session, Sequence[Completed]], None]
 _ENDED = (OutboxStatus.SUCCEEDED, OutboxStatus.ABANDONED)
@@ -59,10 +61,14 @@ def settle(session: Session, decisions: Sequence[Decision], on_complete: OnCompl
         return []
     now = dbtime.now(session)
     records = [_record(decision, event) for decision in live for event in decision.events]
-    with Pipeline(session):
+    with Pipeline(session) as batch:
         append(session, records)
         _write_attempts(session, live)
         _write_statuses(session, live, now)
+        wanted = batch.run(subscriptions_to(*STEPS))
+    if wanted.rows:
+        steps = [each for decision in live if (each := step_notice(decision))]
+        announce_wanted(session, steps, wanted=types_of(wanted.rows))
     succeeded = [each for each in live if each.status is OutboxStatus.SUCCEEDED]
     unblock(session, [each.entry for each in succeeded if each.entry.unblocks])
     done = Counter(_operation(each) for each in succeeded)

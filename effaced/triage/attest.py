@@ -25,12 +25,15 @@ from effaced.deadletters.rules import ATTESTED
 from effaced.model import (
     Correction,
     DeadLetterDomain,
+    Evidence,
     OutboxOperation,
     OutboxStatus,
     StepOutcome,
     SubjectRef,
     Verification,
 )
+from effaced.notify.notices import StepSucceeded
+from effaced.notify.write import announce_wanted
 from effaced.outbox.countdown import count_down
 from effaced.outbox.entry import COLUMNS, Entry, as_entry
 from effaced.outbox.read import UNCONFIRMED
@@ -108,6 +111,16 @@ def attest(
             **_attested_instead_of_read_back(entry, at),
         )
     )
+    done = StepSucceeded(
+        request_id=entry.request_id,
+        entry_id=entry.entry_id,
+        resolver=entry.resolver,
+        operation=entry.operation,
+        attempts=entry.attempts,
+        outcome=StepOutcome.ATTESTED,
+        evidence=Evidence.ATTESTED,
+    )
+    announce_wanted(session, [done])
     if entry.unblocks:
         unblock(session, [entry])
     progress = count_down(session, Counter([(entry.request_id, entry.operation)]))

@@ -1,7 +1,7 @@
 """Exports of the audit trail as jobs, with their files
 
 Revision ID: 0023
-Revises: 0021
+Revises: 0022
 """
 
 from __future__ import annotations

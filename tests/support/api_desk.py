@@ -9,6 +9,7 @@ from sqlalchemy import insert, select
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.deadletters.record import record_failures
@@ -38,7 +39,7 @@ class Desk:
         self.api = api
         with api.runtime.db.begin() as session:
             key, self.token = create_api_key(
-                session, name=f"desk {new_id()}", approvals_needed=1, actor="cli", scopes=scopes
+                session, NewApiKey(name=f"desk {new_id()}", approvals_needed=1, scopes=scopes), actor="cli"
             )
         self.actor = f"api_key:{key.id}"
 

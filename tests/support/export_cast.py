@@ -8,6 +8,7 @@ from sqlalchemy import func, insert, select
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.audit.tables import AuditEvent, AuditExport, AuditExportChunk
 from effaced.core import clock
 from effaced.core.db import Database
@@ -57,7 +58,9 @@ class Exporter:
 
 def new_key(db: Database, name: str, *scopes: str) -> str:
     with db.begin() as session:
-        _, token = create_api_key(session, name=name, approvals_needed=1, actor="cli", scopes=scopes)
+        _, token = create_api_key(
+            session, NewApiKey(name=name, approvals_needed=1, scopes=scopes), actor="cli"
+        )
     return token
 
 

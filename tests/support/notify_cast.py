@@ -15,9 +15,12 @@ from effaced.core.crypto import new_key
 from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import new_id
+from effaced.notify.fanout import fan_out
 from effaced.notify.notices import EntryAbandoned, Notice
+from effaced.notify.subscriptions import subscribe_file
 from effaced.notify.tables import Delivery, DeliveryAttempt, Message
 from effaced.notify.write import announce
+from effaced.requests.read import senders_of
 from effaced.runtime import Runtime
 
 
@@ -55,6 +58,11 @@ class Town:
 
     def deliver(self) -> int:
         return asyncio.run(self.runtime.deliverer().run())
+
+    def fan_out(self) -> None:
+        subscribe_file(self.db, self.runtime.targets)
+        with self.db.begin() as session:
+            fan_out(session, senders_of)
 
     def is_due(self) -> bool:
         return self.runtime.deliverer().is_due()

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import datetime
 import ipaddress
+import json
 import ssl
 import sys
 from collections.abc import Iterator, Mapping
@@ -41,6 +42,9 @@ class Post:
     @property
     def id(self) -> str:
         return self.headers["webhook-id"]
+
+    def json(self) -> Any:
+        return json.loads(self.body)
 
     def verified(self, secret: str = SECRET) -> dict[str, Any]:
         """The body, if the signature is right; the specification's own library says so."""
@@ -92,9 +96,11 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def receiver() -> Iterator[Receiver]:
-    """A webhook's receiver that remembers what it got."""
+def receiver(context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """A webhook's receiver that remembers what it got; with a context, over TLS."""
     server = _Server(("127.0.0.1", 0), _Handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     made = Receiver(f"http://127.0.0.1:{server.server_address[1]}/hooks/effaced")
     server.receiver = made  # type: ignore[attr-defined]
     thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)

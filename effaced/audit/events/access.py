@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from effaced.audit.events.base import Code, Event
-from effaced.model import Role
+from effaced.model import Role, TargetChange
 
 
 class OfficerCreated(Event):
@@ -55,6 +55,15 @@ class ApiKeyCreated(Event):
 class ApiKeyRevoked(Event):
     type = "API_KEY_REVOKED"
     api_key_id: UUID
+
+
+class MessageTargetChanged(Event):
+    """Where messages go was changed over the API."""
+
+    type = "MESSAGE_TARGET_CHANGED"
+    target_id: UUID
+    api_key_id: UUID
+    change: TargetChange
 
 
 class SubjectSearched(Event):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -12,9 +14,11 @@ from uuid import UUID
 import pytest
 from api_desk import Desk
 from flask import Flask
+from integrators import MESSAGES, Integrator, Join
 from officers import add_officer
 from quick_app import make_app
 from quick_database import open_quickly
+from receivers import Receiver, receiver
 from sqlalchemy import (
     Boolean,
     Column,
@@ -34,8 +38,10 @@ from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.key_rules import NewApiKey
-from effaced.accounts.scopes import DEFAULT, NEED_AN_OFFICER
+from effaced.accounts.scopes import DEFAULT, NEED_AN_OFFICER, Scope
 from effaced.accounts.tables import ApiKey, Officer
+from effaced.core import clock
+from effaced.core.clock import ManualClock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Base
@@ -294,3 +300,38 @@ def desk(api: Api) -> Desk:
 def lite(make_api: Callable[..., Api], migrated_sqlite_url: str) -> Desk:
     """The same, for what is the same on either database."""
     return Desk(make_api(migrated_sqlite_url), "operate:write")
+
+
+@pytest.fixture
+def now() -> Iterator[ManualClock]:
+    """A clock that starts at the real time: receivers refuse signatures that are minutes old."""
+    with clock.pretend(datetime.now(UTC)) as moving:
+        yield moving
+
+
+@pytest.fixture
+def oncall() -> Iterator[Receiver]:
+    with receiver() as made:
+        yield made
+
+
+@pytest.fixture
+def open_api(make_api: Callable[..., Api], migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> Api:
+    """Messages may go to this machine, and requests are executed at once."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return make_api(migrated_url, approvals_needed=0, allow_private_targets="127.0.0.1/32")
+
+
+@pytest.fixture
+def join(open_api: Api) -> Iterator[Join]:
+    """A new integrator with a key of its own, and a receiver of its messages."""
+    with ExitStack() as stack:
+
+        def new(name: str, *scopes: Scope, approvals: int = 0) -> Integrator:
+            granted = [*MESSAGES, *scopes]
+            with open_api.runtime.db.begin() as session:
+                new_key = NewApiKey(name=name, approvals_needed=approvals, scopes=granted)
+                made = create_api_key(session, new_key, actor="cli")
+            return Integrator(open_api, made[1], stack.enter_context(receiver()))
+
+        yield new

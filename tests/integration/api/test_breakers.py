@@ -13,6 +13,7 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.scopes import Scope
 from effaced.audit.tables import AuditEvent
 from effaced.breakers.layered.outage_log import L2SyncFailureRecord, OutageLog
@@ -47,7 +48,7 @@ def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
     made = make_api(migrated_url, resolvers=RESOLVERS)
     with made.runtime.db.begin() as session:
         key, token = create_api_key(
-            session, name="operator", approvals_needed=1, actor="cli", scopes=[Scope.OPERATE_WRITE]
+            session, NewApiKey(name="operator", approvals_needed=1, scopes=[Scope.OPERATE_WRITE]), actor="cli"
         )
     return replace(made, key=key, token=token)
 
@@ -145,9 +146,13 @@ class TestSteering:
     def test_reading_and_writing_have_scopes_of_their_own(self, api: Api) -> None:
         with api.runtime.db.begin() as session:
             scopes = [Scope.OPERATE_READ]
-            _, reads = create_api_key(session, name="r", approvals_needed=1, actor="cli", scopes=scopes)
+            _, reads = create_api_key(
+                session, NewApiKey(name="r", approvals_needed=1, scopes=scopes), actor="cli"
+            )
             scopes = [Scope.REQUESTS_WRITE]
-            _, sends = create_api_key(session, name="s", approvals_needed=1, actor="cli", scopes=scopes)
+            _, sends = create_api_key(
+                session, NewApiKey(name="s", approvals_needed=1, scopes=scopes), actor="cli"
+            )
         assert api.get(BREAKERS, token=reads).status_code == 200
         for path in ("crm/open", "crm/close", "crm/reset", "crm/policy/undo", "advice/apply"):
             assert post(api, f"{BREAKERS}/{path}", reads, **WHY).status_code == 403
@@ -280,7 +285,9 @@ class TestInRedis:
         made = make_api(migrated_url, resolvers=RESOLVERS, breaker_store="redis", breaker_redis_url=redis_url)
         with made.runtime.db.begin() as session:
             key, token = create_api_key(
-                session, name="operator", approvals_needed=1, actor="cli", scopes=[Scope.OPERATE_WRITE]
+                session,
+                NewApiKey(name="operator", approvals_needed=1, scopes=[Scope.OPERATE_WRITE]),
+                actor="cli",
             )
         return replace(made, key=key, token=token)
 

@@ -12,6 +12,7 @@ from quick_app import make_app
 from sqlalchemy import text
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.scopes import Scope
 from effaced.runtime import Runtime
 
@@ -65,7 +66,7 @@ def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
         for statement in TABLES:
             session.execute(text(statement))
         key, token = create_api_key(
-            session, name="operator", approvals_needed=1, actor="cli", scopes=[Scope.OPERATE_READ]
+            session, NewApiKey(name="operator", approvals_needed=1, scopes=[Scope.OPERATE_READ]), actor="cli"
         )
     return replace(made, key=key, token=token)
 

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.scopes import Scope
 from effaced.audit.tables import AuditEvent
 from effaced.breakers.outcomes import Outcome, OutcomeKind
@@ -59,7 +60,7 @@ def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
 def with_key(api: Api, *scopes: Scope) -> Api:
     with api.runtime.db.begin() as session:
         key, token = create_api_key(
-            session, name="+".join(scopes), approvals_needed=0, actor="cli", scopes=scopes
+            session, NewApiKey(name="+".join(scopes), approvals_needed=0, scopes=scopes), actor="cli"
         )
     return replace(api, key=key, token=token)
 

@@ -17,6 +17,7 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import ApiKey
 from effaced.audit.tables import AuditEvent, Note
@@ -203,7 +204,7 @@ class TestOfARequest:
         scopes = [Scope.DECIDE_READ, Scope.REQUESTS_WRITE]
         with api.runtime.db.begin() as session:
             officer = add_officer(session, "Mara")
-            new, token = create_api_key(session, name="desk", approvals_needed=1, actor="cli")
+            new, token = create_api_key(session, NewApiKey(name="desk", approvals_needed=1), actor="cli")
             new.scopes, new.officer_id = list(scopes), officer.id
         other = replace(api, token=token)
         before = api.rows()

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from waiting import PATIENCE
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.audit.append import Record
 from effaced.audit.exports import claim
 from effaced.audit.exports.claim import LEASE, MOST_ATTEMPTS, Claimed
@@ -45,7 +46,7 @@ class House:
         self.keys = new_key()
         self.keyring = Keyring.parse(self.keys)
         with db.begin() as session:
-            key, _ = create_api_key(session, name="auditor", approvals_needed=1, actor="cli")
+            key, _ = create_api_key(session, NewApiKey(name="auditor", approvals_needed=1), actor="cli")
         self.key_id = key.id
 
     def ask(self) -> UUID:

@@ -13,7 +13,6 @@ from receivers import Receiver, receiver
 from effaced.core.clock import ManualClock
 from effaced.model import DeadLetterDomain, DeliveryStatus, OutboxOperation, new_id
 from effaced.notify.claim import claim
-from effaced.notify.fanout import fan_out
 from effaced.notify.notices import RequestCompleted
 from effaced.notify.settle import Outcome, Rules, settle
 from effaced.notify.write import announce
@@ -183,8 +182,8 @@ class TestEnd:
     ) -> None:
         told.settings["max_attempts"] = 1
         told.tell()
+        told.fan_out()
         with told.db.begin() as session:
-            fan_out(session, told.runtime.targets)
             assert claim(session, "oncall", lease=timedelta(minutes=5)) is not None
         now.advance(timedelta(minutes=5))
         told.deliver()
@@ -215,8 +214,8 @@ class TestLateSettle:
     def test_is_refused_while_another_is_still_sending(self, told: Town, now: ManualClock) -> None:
         lease = timedelta(minutes=5)
         told.tell()
+        told.fan_out()
         with told.db.begin() as session:
-            fan_out(session, told.runtime.targets)
             late = claim(session, "oncall", lease=lease)
         now.advance(lease)
         with told.db.begin() as session:

@@ -11,6 +11,7 @@ import pytest
 from receivers import SECRET, Receiver
 from standardwebhooks import WebhookVerificationError
 
+from effaced.core import clock
 from effaced.model import NoticeType, new_id
 from effaced.notify.target import NotDelivered, Outgoing
 from effaced.notify.webhook import WebhookConfig, WebhookTarget
@@ -36,7 +37,7 @@ def test_the_signature_is_right_and_the_body_as_the_specification_has_it(oncall:
     send(oncall.url, told)
     assert oncall.posts[0].verified() == {
         "type": "entry.abandoned",
-        "timestamp": told.at.isoformat(),
+        "timestamp": clock.text(told.at),
         "data": {"request_id": str(told.request_id), "ref": "ER-1", **FACTS},
     }
     assert oncall.posts[0].headers["content-type"] == "application/json"

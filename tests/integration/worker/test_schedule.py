@@ -9,6 +9,7 @@ from attempts_cast import Try, ended_entry, hours, write
 from sqlalchemy import func, select, update
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.audit.exports.create import create_export
 from effaced.audit.read import AuditFilter
 from effaced.audit.tables import AuditExport
@@ -89,7 +90,7 @@ def test_a_sweep_makes_the_exports_that_are_due_and_does_not_wait_for_them(
     db: Database, scheduler: Scheduler
 ) -> None:
     with db.begin() as session:
-        key, _ = create_api_key(session, name="auditor", approvals_needed=1, actor="cli")
+        key, _ = create_api_key(session, NewApiKey(name="auditor", approvals_needed=1), actor="cli")
     for _ in range(2):
         with db.begin() as session:
             create_export(session, AuditFilter(), ExportFormat.CSV, api_key_id=key.id, own_request_only=False)

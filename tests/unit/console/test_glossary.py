@@ -24,6 +24,7 @@ from effaced.model import (
     RequestKind,
     Role,
     StepOutcome,
+    TargetChange,
     Verification,
     new_id,
 )
@@ -399,6 +400,12 @@ CAST: list[tuple[events.Event, str]] = [
         " The reason for the last: the account was locked after wrong passwords.",
     ),
     (events.ApiKeyRevoked(api_key_id=new_id()), "An API key was revoked."),
+    (
+        events.MessageTargetChanged(
+            target_id=new_id(), api_key_id=new_id(), change=TargetChange.SECRET_ROTATED
+        ),
+        "A message target of an API key was given a new secret.",
+    ),
     (events.SubjectSearched(kind="email", found=1), "Looked a person up by email: 1 request found."),
     (events.NoteForgotten(note_id=new_id()), "A note was erased; the events that refer to it stay."),
     (

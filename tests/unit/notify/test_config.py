@@ -57,11 +57,17 @@ def test_a_file_names_its_targets_in_order(path: Path) -> None:
     assert targets.named("officers").where == "1 person by way of smtp.company.example"
 
 
-def test_with_no_events_a_system_gets_all_and_people_what_needs_them(path: Path) -> None:
+def test_with_no_events_a_system_gets_what_is_always_written_and_people_what_needs_them(path: Path) -> None:
     path.write_text(GOOD.replace("    events: [entry.abandoned, execution.failed]\n", ""))
     targets = load_targets(path, ENVIRON)
-    assert targets.named("oncall").events == frozenset(NoticeType)
-    assert targets.named("officers").events == frozenset(NoticeType) - {NoticeType.REQUEST_COMPLETED}
+    usual = frozenset(each for each in NoticeType if not each.is_on_demand) - {NoticeType.TEST}
+    assert targets.named("oncall").events == usual
+    assert targets.named("officers").events == usual - {NoticeType.REQUEST_COMPLETED}
+
+
+def test_nobody_can_subscribe_to_test_messages(path: Path) -> None:
+    found = problems(path, GOOD.replace("entry.abandoned", "notify.test"))
+    assert any("effaced notify test" in each for each in found)
 
 
 def test_a_target_that_is_not_there_is_refused_with_the_closest(path: Path) -> None:

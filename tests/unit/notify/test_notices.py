@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from effaced.model import NoticeType, OutboxOperation, new_id
+from effaced.model import NOTICES, OutboxOperation, RequestKind, StepOutcome, new_id
 from effaced.notify import notices, words
 from effaced.notify.notices import Notice
 from effaced.notify.target import TEST, Outgoing
+from effaced.notify.write import payload_of
 
+STEP = {"entry_id": new_id(), "resolver": "crm", "operation": OutboxOperation.ERASE, "attempts": 2}
+MOMENT = datetime(2026, 3, 3, 9, 30, tzinfo=UTC)
 LETTER = {"dead_letter_id": new_id(), "error": "Rejected", "resolver": "crm", "attempts": 1}
 CAST: list[tuple[Notice, str]] = [
     (notices.EntryAbandoned(**LETTER), "The call to crm was given up after 1 try (Rejected)."),
@@ -52,11 +55,35 @@ CAST: list[tuple[Notice, str]] = [
         notices.RequestCompleted(operation=OutboxOperation.ERASE),
         "Every call that the request needed has succeeded, and nothing is left to verify.",
     ),
+    (
+        notices.RequestReceived(kind=RequestKind.ERASURE, due_at=MOMENT),
+        "A request (erasure) was received. It is due on 2026-03-03T09:30:00.000Z.",
+    ),
+    (
+        notices.RequestApproved(kind=RequestKind.ERASURE),
+        "Nothing stands in the way of executing a request any more.",
+    ),
+    (notices.RequestExecuted(kind=RequestKind.ERASURE), "The company's own database was changed."),
+    (notices.RequestCancelled(kind=RequestKind.ERASURE), "A request was closed without being executed."),
+    (
+        notices.RequestVerified(kind=RequestKind.ERASURE, calls=3),
+        "A read-back has confirmed each of the request's calls (3).",
+    ),
+    (notices.StepSucceeded(**STEP, outcome=StepOutcome.ERASED), "The call to crm succeeded (erased)."),
+    (notices.StepScheduled(**STEP, until=MOMENT), "crm is called again on 2026-03-03T09:30:00.000Z."),
+    (
+        notices.StepFailed(**STEP, error="Timeout", next_attempt_at=MOMENT),
+        "The call to crm failed after 2 tries (Timeout). It is made again on",
+    ),
+    (
+        notices.StepAbandoned(**STEP, error="Rejected", code="http_422"),
+        "The call to crm was given up after 2 tries (Rejected, http_422).",
+    ),
 ]
 
 
 def outgoing(notice: Notice) -> Outgoing:
-    facts = notice.model_dump(mode="json", exclude_none=True, exclude={"request_id"})
+    facts = payload_of(notice)
     return Outgoing(new_id(), notice.type, datetime(2026, 3, 2, tzinfo=UTC), facts, None, "ER-7")
 
 
@@ -69,7 +96,7 @@ def test_is_told_in_plain_words(notice: Notice, sentence: str) -> None:
 
 
 def test_every_type_has_an_example_here() -> None:
-    assert {notice.type for notice, _ in CAST} == set(NoticeType)
+    assert {notice.type for notice, _ in CAST} == set(NOTICES)
 
 
 def test_a_test_message_says_that_it_is_one() -> None:

@@ -12,6 +12,7 @@ from effaced.model import (
     PolicyKind,
     ReadBackProof,
     Role,
+    TargetChange,
 )
 
 
@@ -139,6 +140,11 @@ OPERATIONS: dict[str, Sentence] = {
     "SIGN_IN_REFUSED": Sentence("warn", "lock", lambda p, m: _refused_sign_ins(p, m)),
     "API_KEY_CREATED": Sentence("quiet", "key", lambda p, _m: _created_key(p)),
     "API_KEY_REVOKED": Sentence("quiet", "key", lambda _p, _m: "An API key was revoked."),
+    "MESSAGE_TARGET_CHANGED": Sentence(
+        "quiet",
+        "key",
+        lambda p, _m: f"A message target of an API key was {label(TargetChange(p['change']))}.",
+    ),
     "SUBJECT_SEARCHED": Sentence(
         "quiet",
         "search",

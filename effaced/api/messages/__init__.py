@@ -1,0 +1,1 @@
+"""Targets of messages, and what was delivered to them, over HTTP."""
