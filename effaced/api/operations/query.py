@@ -64,8 +64,8 @@ def _kind(annotation: Any) -> tuple[type, bool]:
     if origin is Annotated:
         return _kind(get_args(annotation)[0])
     if origin in (Union, UnionType):
-        (inner,) = [each for each in get_args(annotation) if each is not type(None)]
-        return _kind(inner)
+        inner = [each for each in get_args(annotation) if each is not type(None)]
+        return _kind(inner[0]) if len(inner) == 1 else (str, False)  # words of several lists
     if origin in (list, tuple):
         return _kind(get_args(annotation)[0])[0], True
     return annotation if isinstance(annotation, type) else str, False
