@@ -53,7 +53,7 @@ def play(
     call: Call[Any] = CALL,
     retry: Retry = Retry(),  # noqa: B008
 ) -> tuple[Any, list[httpx.Request], list[float]]:
-    """Answer the call's attempts with these results: what it gave or raised, what was sent, what was waited."""
+    """The call's attempts have these results: what it gave or raised, what was sent, what was waited."""
     sent: list[httpx.Request] = []
     waits: list[float] = []
     with httpx.Client(base_url="https://effaced.example") as http:
