@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 # Read at import: some tests remove all settings of effaced from the environment.
-RECORD = os.environ.get("EFFACED_RECORD") == "1"
+RECORD = os.environ.get("EFFACED_TEST_RECORD") == "1"
 
 
 def assert_current(path: Path, content: str) -> None:

@@ -142,10 +142,10 @@ def _parameters(operation: Operation, example: Example) -> list[Json]:
     ]
     common = ["IdempotencyKey", "Version"] if operation.method == "POST" else ["Version"]
     references = [{"$ref": f"#/components/parameters/{name}"} for name in common]
-    return [*in_path, *(_query(operation.query) if operation.query else []), *references]
+    return [*in_path, *(_query(operation.query, example) if operation.query else []), *references]
 
 
-def _query(model: type[Query]) -> list[Json]:
+def _query(model: type[Query], example: Example) -> list[Json]:
     _, definitions = models_json_schema([(model, "validation")])
     known = definitions["$defs"]
     schema = known[model.__name__]
@@ -155,6 +155,7 @@ def _query(model: type[Query]) -> list[Json]:
             "in": "query",
             "required": name in schema.get("required", ()),
             **_argument(part, known),
+            **({"example": example.query[name]} if name in example.query else {}),
         }
         for name, part in schema["properties"].items()
     ]
