@@ -82,7 +82,6 @@ def test_the_document_shows_the_example(operation: Any) -> None:
 def write(examples: dict[str, Any]) -> None:
     # In the catalogue's order, so that a new operation changes one place.
     order = [each.id for each in OPERATIONS]
-    ordered = dict(
-        sorted(examples.items(), key=lambda item: order.index(item[0]) if item[0] in order else -1)
-    )
+    names = [*order, *sorted(set(examples) - set(order))]
+    ordered = {name: examples[name] for name in names if name in examples}
     FILE.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
