@@ -27,8 +27,8 @@ Systems of your company send subject requests here, follow them, and operate eff
 
 Send the header `Authorization: Bearer <API key>` with every call. What a key may do are its scopes; each
 operation names those of which it needs one. Times are RFC 3339 in UTC, to the millisecond. Lists are answered
-in pages: `data`, and `next`, which is the `after` of the following page. Errors are problem details (RFC
-9457) with a code for each field. No answer names a person."""
+in pages: `data`, and `next`, which is the `after` of the following page. Errors are problem details with a
+code for each field, after RFC 9457. No answer names a person."""
 # Which errors every operation can answer, and which only some.
 _ALWAYS = {
     400: "The version of the API or the JSON of the body can't be read.",

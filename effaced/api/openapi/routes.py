@@ -11,7 +11,7 @@ from effaced.api.operations.problems import DOCUMENTATION
 blueprint = Blueprint("openapi", __name__)
 _CACHED = "public, max-age=300"
 # As on every page, but for one thing: Swagger UI's style sheet has its icons in it, as data: URLs.
-DOCS_CSP = (
+_DOCS_CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -29,7 +29,7 @@ def openapi() -> Response:
 def docs() -> Response:
     """The document for people, shown by Swagger UI. It calls the API with a key that the reader enters."""
     response = make_response(render_template("api/docs.html"))
-    response.headers["Content-Security-Policy"] = DOCS_CSP
+    response.headers["Content-Security-Policy"] = _DOCS_CSP
     response.headers["Cache-Control"] = _CACHED
     return response
 
