@@ -72,7 +72,7 @@ class Listing(Call[T], Generic[T, I]):
 
 
 Step = httpx.Request | float
-Result = httpx.Response | httpx.TransportError | None
+Result = httpx.Response | httpx.RequestError | None
 
 
 def exchange(call: Call[T], build: Callable[..., httpx.Request], retry: Retry) -> Generator[Step, Result, T]:
@@ -161,7 +161,7 @@ def _read(call: Call[T], response: httpx.Response) -> T:
 def _json(response: httpx.Response) -> object:
     try:
         return response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -46,7 +46,7 @@ class Blocking:
     def _send(self, request: httpx.Request) -> Result:
         try:
             return self._http.send(request)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             return error
 
 
@@ -74,7 +74,7 @@ class Awaiting:
     async def _send(self, request: httpx.Request) -> Result:
         try:
             return await self._http.send(request)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             return error
 
 

@@ -52,7 +52,7 @@ def verify_webhook(
         raise WebhookRefused("No signature of the message holds.")
     try:
         message = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict):
         raise WebhookRefused("The message is signed, but it is no JSON object.")

@@ -49,7 +49,7 @@ RESET = httpx.ReadError("reset by peer")
 
 
 def play(
-    results: Sequence[httpx.Response | httpx.TransportError],
+    results: Sequence[httpx.Response | httpx.RequestError],
     call: Call[Any] = CALL,
     retry: Retry = Retry(),  # noqa: B008
 ) -> tuple[Any, list[httpx.Request], list[float]]:
@@ -58,7 +58,7 @@ def play(
     waits: list[float] = []
     with httpx.Client(base_url="https://effaced.example") as http:
         steps = exchange(call, http.build_request, retry)
-        result: httpx.Response | httpx.TransportError | None = None
+        result: httpx.Response | httpx.RequestError | None = None
         left = list(results)
         try:
             while True:
@@ -79,8 +79,11 @@ def answer(status: int, **headers: str) -> httpx.Response:
     return httpx.Response(status, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
-@pytest.mark.parametrize("trouble", [RESET, httpx.ConnectError("no"), *map(answer, (429, 502, 503, 504))])
-def test_repeats_what_may_go_better_the_next_time(trouble: httpx.Response | httpx.TransportError) -> None:
+@pytest.mark.parametrize(
+    "trouble",
+    [RESET, httpx.ConnectError("no"), httpx.DecodingError("no"), *map(answer, (429, 502, 503, 504))],
+)
+def test_repeats_what_may_go_better_the_next_time(trouble: httpx.Response | httpx.RequestError) -> None:
     found, sent, waits = play([trouble, trouble, GOOD])
     assert (found, len(sent), len(waits)) == (Thing(name="a"), 3, 2)
 
@@ -89,7 +92,7 @@ def test_repeats_what_may_go_better_the_next_time(trouble: httpx.Response | http
     "trouble",
     [httpx.UnsupportedProtocol("ftp"), *map(answer, (301, 400, 401, 403, 404, 409, 413, 415, 422, 500))],
 )
-def test_does_not_repeat_what_would_end_alike(trouble: httpx.Response | httpx.TransportError) -> None:
+def test_does_not_repeat_what_would_end_alike(trouble: httpx.Response | httpx.RequestError) -> None:
     found, sent, waits = play([trouble])
     assert isinstance(found, NetworkError | ApiError)
     assert (len(sent), waits) == (1, [])
@@ -188,6 +191,7 @@ def test_errors_have_a_class_for_what_a_caller_would_do(status: int, kind: type[
         b'{"errors": 5}',
         b'{"errors": [5, {}]}',
         b"\xff\xfe",
+        b"[" * 200_000,
         b"null",
     ],
 )
@@ -198,7 +202,7 @@ def test_an_error_of_a_proxy_is_an_error_too(strange: bytes) -> None:
 
 
 @pytest.mark.parametrize("last", [RESET, httpx.Response(422, json=PROBLEM), httpx.Response(200, text="hi")])
-def test_no_error_leads_to_what_was_sent(last: httpx.Response | httpx.TransportError) -> None:
+def test_no_error_leads_to_what_was_sent(last: httpx.Response | httpx.RequestError) -> None:
     found, _, _ = play([last], retry=Retry(attempts=1))
     assert isinstance(found, Exception)
     assert (found.__cause__, found.__context__) == (None, None)

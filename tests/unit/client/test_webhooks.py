@@ -80,7 +80,7 @@ def test_refuses_a_changed_body_and_another_secret() -> None:
             verify_webhook(body, signed(), secret)
 
 
-@pytest.mark.parametrize("body", ["", "no json", "[]", "5"])
+@pytest.mark.parametrize("body", ["", "no json", "[]", "5", pytest.param("[" * 200_000, id="deep")])
 def test_refuses_what_is_signed_but_no_message(body: str) -> None:
     with pytest.raises(WebhookRefused, match="no JSON object"):
         verify_webhook(body, signed(body=body), SECRET)
