@@ -17,7 +17,7 @@ HEADING := @printf '\n== %s\n'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-fast check lint types browser drill lock clean
+.PHONY: help setup setup-dev run test test-fast check lint types record browser drill lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,11 @@ types: setup-dev ## Types, and who imports whom, alone.
 drill: setup-dev ## Run the long tests with their full counts.
 	$(HEADING) "Drills"
 	@EFFACED_EXAMPLES=2000 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "drill or property" $(ARGS) $(TESTS)
+
+# In this order: the document shows the examples, and the client is written from the document.
+record: setup-dev ## Write anew what is recorded or generated: the API's examples, document and client.
+	@EFFACED_TEST_RECORD=1 $(BIN)/pytest -q tests/integration/api/test_examples.py
+	@EFFACED_TEST_RECORD=1 $(BIN)/pytest -q tests/unit/api/test_document.py tests/unit/client/test_source.py
 
 browser: ## Get chromium for the browser tests where apt-get can.
 	@if command -v "$${EFFACED_CHROMIUM:-chromium}" >/dev/null; then exit 0; fi; \

@@ -107,7 +107,7 @@ def _require_schema() -> None:
 def _set_response_headers(response: Response) -> Response:
     runtime: Runtime = current_app.extensions["effaced"]
     headers = response.headers
-    headers["Content-Security-Policy"] = CSP
+    headers.setdefault("Content-Security-Policy", CSP)
     headers["X-Content-Type-Options"] = "nosniff"
     headers["Referrer-Policy"] = "no-referrer"
     if runtime.settings.secure_cookies:

@@ -49,11 +49,12 @@ COMMANDS = {
     "officer": ("groups", "The people who work in the console."),
     "apikey": ("groups", "Keys with which the company's systems send requests."),
     "audit": ("groups", "The audit trail."),
+    "openapi": ("openapi", "Print the OpenAPI document of the HTTP API."),
     "bench": ("groups", "Measure effaced against the least that does the same work, in one run."),
     "demo": ("groups", "Drills on a demo that runs (`make run`)."),
 }
 # These make or bring their own settings.
-_WITHOUT_SETTINGS = {"keys", "up", "bench", "demo"}
+_WITHOUT_SETTINGS = {"keys", "up", "bench", "demo", "openapi"}
 # These write nothing that a key would have to open again.
 _WITHOUT_KEYS = {"database", "datamap"}
 

@@ -107,6 +107,22 @@ def test_the_wheel_carries_every_file_of(part: str, wheel: Path) -> None:
         assert here - set(archive.namelist()) == set()
 
 
+def test_the_wheel_carries_types_the_examples_and_the_whole_client(wheel: Path) -> None:
+    client = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "effaced/client").rglob("*.py")}
+    assert client
+    with zipfile.ZipFile(wheel) as archive:
+        assert client | {"effaced/py.typed", "effaced/api/openapi/examples.json"} <= set(archive.namelist())
+
+
+def test_the_wheel_serves_the_pages_about_the_api(served: str) -> None:
+    with loopback.client(base_url=served, trust_env=False) as client:
+        page = client.get("/api/v1/docs")
+        parts = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
+        assert {client.get(part).status_code for part in parts} == {200}
+        example = client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/requests"]["post"]
+    assert "example" in example["requestBody"]["content"]["application/json"]
+
+
 def test_the_wheels_own_package_is_imported(
     installed: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:

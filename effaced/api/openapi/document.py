@@ -27,8 +27,8 @@ Systems of your company send subject requests here, follow them, and operate eff
 
 Send the header `Authorization: Bearer <API key>` with every call. What a key may do are its scopes; each
 operation names those of which it needs one. Times are RFC 3339 in UTC, to the millisecond. Lists are answered
-in pages: `data`, and `next`, which is the `after` of the following page. Errors are problem details (RFC
-9457) with a code for each field. No answer names a person."""
+in pages: `data`, and `next`, which is the `after` of the following page. Errors are problem details with a
+code for each field, after RFC 9457. No answer names a person."""
 # Which errors every operation can answer, and which only some.
 _ALWAYS = {
     400: "The version of the API or the JSON of the body can't be read.",
@@ -142,10 +142,10 @@ def _parameters(operation: Operation, example: Example) -> list[Json]:
     ]
     common = ["IdempotencyKey", "Version"] if operation.method == "POST" else ["Version"]
     references = [{"$ref": f"#/components/parameters/{name}"} for name in common]
-    return [*in_path, *(_query(operation.query) if operation.query else []), *references]
+    return [*in_path, *(_query(operation.query, example) if operation.query else []), *references]
 
 
-def _query(model: type[Query]) -> list[Json]:
+def _query(model: type[Query], example: Example) -> list[Json]:
     _, definitions = models_json_schema([(model, "validation")])
     known = definitions["$defs"]
     schema = known[model.__name__]
@@ -155,6 +155,7 @@ def _query(model: type[Query]) -> list[Json]:
             "in": "query",
             "required": name in schema.get("required", ()),
             **_argument(part, known),
+            **({"example": example.query[name]} if name in example.query else {}),
         }
         for name, part in schema["properties"].items()
     ]

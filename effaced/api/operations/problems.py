@@ -140,6 +140,11 @@ def respond(
     return response
 
 
+def by_status(status: int) -> Kind:
+    """The kind that an error of HTTP itself has."""
+    return _BY_STATUS[status][0]
+
+
 def _http(error: HTTPException) -> Response:
     status = error.code or 500
     plain = HTTPStatus(status).phrase
