@@ -70,7 +70,7 @@ def _in_a_transaction(
     """
     begin: Callable[[], AbstractContextManager[Session]]
     begin = runtime.db.begin if operation.writes else runtime.db.read
-    for _ in range(2):
+    for last in (False, True):
         try:
             with begin() as session:
                 if repeatable and (earlier := repeatable.earlier_answer(session, runtime.keyring)):
@@ -87,6 +87,10 @@ def _in_a_transaction(
             if not operation.writes:
                 raise
             _log.info("call_raced", operation=operation.id)
+        except Conflict:
+            # Perhaps with the same call, which was faster: then this one gets its answer.
+            if last or repeatable is None:
+                raise
         else:
             call.committed()
             return reply
