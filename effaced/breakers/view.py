@@ -18,7 +18,6 @@ from effaced.breakers.model import (
     BreakerRole,
     BreakerState,
     CircuitBreakerStateData,
-    Transition,
     host_name,
     resolver_name,
     split_name,
@@ -146,22 +145,6 @@ def find_name(text: str, called: Collection[Called], stored: Collection[str] = (
     words = [each.removeprefix(f"{RESOLVER}:") for each in known]
     # The message does not repeat what was sent: over HTTP it may be anything.
     raise NotFound(f"No breaker has this name{suggest(text, words)}")
-
-
-def transition_dict(move: Transition) -> dict[str, Any]:
-    return {
-        "breaker": move.service_name,
-        "scope": move.scope,
-        "key": move.key,
-        "old": move.old.value,
-        "new": move.new.value,
-        "reason": move.reason,
-        "at": clock.text(move.at),
-        "reset_timeout_s": move.reset_timeout_s,
-        "retry_at": clock.text(move.retry_at),
-        "pinned_until": clock.text(move.pinned_until),
-        "actor": move.actor,
-    }
 
 
 def _reasons(session: Session, keyring: Keyring, rows: Collection[CircuitBreakerStateData]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from effaced.accounts.scopes import Scope
 from effaced.api.breakers import models
-from effaced.api.breakers.models import (
+from effaced.api.breakers.bodies import (
     AdviceQuery,
     ApplyBody,
     BreakerPolicyBody,

@@ -10,8 +10,8 @@ from effaced.api.operations.call import Call
 from effaced.breakers.advice.tuner import AutoTunePlan
 from effaced.breakers.layered.drift import DriftReconciliationRecord
 from effaced.breakers.layered.forensics import analyze_outages
-from effaced.breakers.model import Transition
-from effaced.breakers.view import read_views, transition_dict
+from effaced.breakers.model import RESOLVER, Transition
+from effaced.breakers.view import read_views
 
 
 def show_breakers(call: Call, names: Collection[str] | None = None) -> list[models.Breaker]:
@@ -27,7 +27,19 @@ def show_breaker(call: Call, name: str) -> models.Breaker:
 
 
 def show_transition(made: Transition) -> models.BreakerTransition:
-    return models.BreakerTransition.model_validate(transition_dict(made))
+    return models.BreakerTransition(
+        breaker=made.service_name,
+        scope="resolver" if made.scope == RESOLVER else "host",
+        key=made.key,
+        old=made.old,
+        new=made.new,
+        reason=made.reason,
+        at=made.at,
+        reset_timeout_s=made.reset_timeout_s,
+        retry_at=made.retry_at,
+        pinned_until=made.pinned_until,
+        actor=made.actor,
+    )
 
 
 def show_policy(call: Call, name: str) -> models.BreakerPolicy:

@@ -76,7 +76,7 @@ def _in_a_transaction(
     """
     begin: Callable[[], AbstractContextManager[Session]]
     begin = runtime.db.begin if operation.writes else runtime.db.read
-    for _ in range(_TRIES):
+    for tries_left in reversed(range(_TRIES)):
         try:
             with begin() as session:
                 if repeatable and (earlier := repeatable.earlier_answer(session, runtime.keyring)):
@@ -94,6 +94,10 @@ def _in_a_transaction(
             if not operation.writes or error_code(error) not in _RACES:
                 raise
             _log.info("call_raced", operation=operation.id)
+        except Conflict:
+            # Perhaps with the same call, which was faster: then this one gets its answer.
+            if not tries_left or repeatable is None:
+                raise
         else:
             call.committed()
             return answer

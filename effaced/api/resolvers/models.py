@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from effaced.api.breakers.models import OperatorBody
+from effaced.api.breakers.bodies import OperatorBody
 from effaced.api.models import Answer, Moment
 from effaced.breakers.model import BreakerState
 from effaced.model import CheckReason, OutboxStatus, ReadBackProof

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from effaced.accounts.scopes import Scope
-from effaced.api.breakers.models import OperatorBody
+from effaced.api.breakers.bodies import OperatorBody
 from effaced.api.operations.call import Call
 from effaced.api.operations.declare import Routes
 from effaced.api.resolvers import models

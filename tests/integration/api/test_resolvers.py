@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -217,6 +219,19 @@ class TestPausing:
         again = post(api, f"{CRM}/pause", WHY, idempotency_key="pause-1")
         assert (again.status_code, again.get_json()) == (200, first.get_json())
         assert again.headers["Idempotent-Replay"] == "true"
+        assert trail(api) == ["RESOLVER_PAUSED"]
+
+    def test_the_same_call_many_times_at_once_has_one_effect_and_one_answer(self, api: Api) -> None:
+        start = Barrier(4)
+
+        def send(_: int) -> TestResponse:
+            start.wait(timeout=30)
+            return post(api, f"{CRM}/pause", WHY, idempotency_key="pause-at-once")
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(send, range(4)))
+        assert [each.status_code for each in answers] == [200] * 4
+        assert len({each.text for each in answers}) == 1
         assert trail(api) == ["RESOLVER_PAUSED"]
 
     def test_a_name_that_is_none_is_not_found(self, api: Api) -> None:
