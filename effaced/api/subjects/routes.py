@@ -13,6 +13,7 @@ from effaced.audit.append import append_one
 from effaced.audit.events import SubjectSearched
 from effaced.core import clock
 from effaced.core.errors import NotFound, Problem, Refused
+from effaced.datamap.plan.erasure import ErasurePlan
 from effaced.requests.identifiers import SUBJECT_ID
 from effaced.requests.read import RequestFilter, find_page
 from effaced.requests.subjects import SubjectLine, find_by_id, find_by_identifier
@@ -82,7 +83,7 @@ def _find(call: Call, body: models.SubjectSearch) -> list[SubjectLine]:
     sent_by = None if call.caller.sees_all else call.caller.key.id
     _require_one_way(body)
     if body.id is not None:
-        plan = call.runtime.plan_on(session).for_people(body.type)
+        plan = _plan_of(call.runtime.plan_on(session), body.type)
         return find_by_id(session, keyring, plan, body.id, sent_by=sent_by)
     kind, value = body.identifier or "", body.value or ""
     known = call.runtime.datamap.identifier_kinds
@@ -91,6 +92,14 @@ def _find(call: Call, body: models.SubjectSearch) -> list[SubjectLine]:
         problem = Problem("identifier", said, code="not_allowed")
         raise Refused("The identifier is not known.", problems=[problem])
     return find_by_identifier(session, keyring, kind, value, sent_by=sent_by)
+
+
+def _plan_of(plan: ErasurePlan, kind: str | None) -> ErasurePlan:
+    try:
+        return plan.for_people(kind)
+    except Refused as error:
+        problems = [Problem("type", each.message, code="not_allowed") for each in error.problems]
+        raise Refused("The kind of people is not known.", problems=problems) from None
 
 
 def _require_one_way(body: models.SubjectSearch) -> None:

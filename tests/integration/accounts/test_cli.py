@@ -135,3 +135,56 @@ def test_a_revoked_key_is_no_good_any_more(run: Run, migrated_sqlite_url: str, b
 def test_an_unknown_key_is_not_found(run: Run) -> None:
     with pytest.raises(NotFound, match="effaced apikey list"):
         run(apikey, "revoke", "nothing")
+
+
+def add_officer(run: Run, email: str, role: str = "officer") -> None:
+    run(officer, "add", email, "--name", "Mara", "--role", role, "--password-stdin", typed=f"{PASSWORD}\n")
+
+
+def test_a_key_for_an_officer_stops_with_the_officer(run: Run, migrated_sqlite_url: str) -> None:
+    add_officer(run, "mara@example.org")
+    arguments = ("--name", "desk", "--scope", "decide:approve", "--officer", " MARA@example.org")
+    token = run(apikey, "new", *arguments).stdout.strip()
+    (listed,) = json.loads(run(apikey, "list", "--json").output)
+    assert (listed["officer"], listed["state"]) == ("mara@example.org", "active")
+    run(officer, "deactivate", "mara@example.org")
+    with Database(migrated_sqlite_url).read() as session:
+        assert authenticate(session, token) is None
+    (listed,) = json.loads(run(apikey, "list", "--json").output)
+    assert listed["state"] == "stopped: its officer may not decide"
+
+
+def test_a_key_says_that_it_is_for_trying_out_and_what_it_declares(run: Run) -> None:
+    run(apikey, "new", "--name", "trial", "--sandbox", "--metadata", "ticket", "--metadata", "order")
+    (listed,) = json.loads(run(apikey, "list", "--json").output)
+    assert (listed["sandbox"], listed["metadata_keys"]) == (True, ["order", "ticket"])
+    assert listed["state"] == "sandbox"
+    assert (listed["officer"], listed["officer_id"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields"),
+    [
+        (("--scope", "decide:approve"), {"officer_id"}),
+        (("--officer", "mara@example.org"), {"scopes"}),
+        (("--officer", "ada@example.org", "--scope", "decide:read"), {"officer_id"}),
+        (("--sandbox", "--scope", "operate:read"), {"scopes"}),
+        (("--sandbox", "--scope", "decide:read", "--officer", "mara@example.org"), {"scopes"}),
+        (("--metadata", "e-mail"), {"metadata_keys"}),
+        (("--metadata", "a\nb"), {"metadata_keys"}),
+    ],
+)
+def test_a_key_that_breaks_the_rules_is_refused_by_field(
+    run: Run, arguments: tuple[str, ...], fields: set[str]
+) -> None:
+    add_officer(run, "mara@example.org")
+    add_officer(run, "ada@example.org", "auditor")
+    with pytest.raises(Refused) as refused:
+        run(apikey, "new", "--name", "desk", *arguments)
+    assert {each.where for each in refused.value.problems} == fields
+    assert json.loads(run(apikey, "list", "--json").output or "[]") == []
+
+
+def test_a_key_for_nobody_is_not_found(run: Run) -> None:
+    with pytest.raises(NotFound, match="effaced officer list"):
+        run(apikey, "new", "--name", "desk", "--scope", "decide:read", "--officer", "x@example.org")

@@ -14,6 +14,7 @@ from effaced.audit.tables import Note
 from effaced.core import clock
 from effaced.core.errors import ResolverError
 from effaced.model import RequestStatus
+from effaced.requests.status import RequestEvent, transition
 from effaced.requests.tables import Request
 from tests.browser.seed import DATAMAP, House, orders
 from tests.integration.console.conftest import HTMX, NOON, Visitor, count_events, ref_of, seated, status_of
@@ -120,6 +121,18 @@ def test_what_was_read_by_another_map_is_not_approved(house: House, ada: Visitor
     page = ada.get(path).text
     assert "The data map has changed. See what it would do now, and approve again." in page
     assert house.runtime.datamap.hash in page
+
+
+def test_metadata_of_the_source_is_shown_until_the_request_is_closed(house: House, ada: Visitor) -> None:
+    request_id = house.ask(1)
+    with house.runtime.db.begin() as session:
+        session.get_one(Request, request_id).metadata_values = {"ticket": "T-4711"}
+    page = show(ada, house, request_id)
+    assert "<dt>ticket</dt><dd><code>T-4711</code></dd>" in page
+    with house.runtime.db.begin() as session:
+        request = session.get_one(Request, request_id)
+        transition(session, request, RequestEvent.SUPERSEDED, by="system", closed_at=clock.now())
+    assert "T-4711" not in show(ada, house, request_id)
 
 
 def test_the_next_action_is_named(house: House, ada: Visitor) -> None:

@@ -395,6 +395,18 @@ CAST: list[tuple[events.Event, str]] = [
         "An API key was created; its requests need 0 approvals.",
     ),
     (
+        events.ApiKeyCreated(api_key_id=new_id(), approvals_needed=1, officer_id=new_id()),
+        "An API key was created; its requests need 1 approval. It decides in an officer's name.",
+    ),
+    (
+        events.ApiKeyCreated(api_key_id=new_id(), approvals_needed=0, sandbox=True),
+        "A sandbox API key was created; it executes nothing.",
+    ),
+    (
+        events.RequestApproved(approvals_given=1, approvals_needed=1, api_key_id=new_id()),
+        "Approved (1 of 1) over the API.",
+    ),
+    (
         events.SignInRefused(officer_id=None, why="locked", count=1_200, since=NOON),
         "1,200 sign-ins were refused since 2 Mar 2026, 12:00."
         " The reason for the last: the account was locked after wrong passwords.",
