@@ -36,7 +36,7 @@ def _representable(at: datetime) -> datetime:
     # Beyond these years a time zone can move a moment out of what a datetime can hold.
     if not _EARLIEST <= at.year <= _LATEST:
         said = f"must be between the years {_EARLIEST} and {_LATEST}"
-        raise PydanticCustomError("value", said, {"code": "out_of_range"})  # type: ignore[misc]
+        raise PydanticCustomError("value", said, {"code": "out_of_range"})
     return at
 
 
