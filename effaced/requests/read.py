@@ -280,10 +280,8 @@ def _in_state(state: RequestStatus | OpenState, api_key_id: UUID | None) -> Colu
     not_verified = and_(Request.status == RequestStatus.RUNNING, has_unverified(), ~left.exists())
     if isinstance(state, OpenState):
         return not_verified
-    shown = Request.status if api_key_id is None else visible_status_sql()
-    if state is RequestStatus.RUNNING:
-        return and_(shown == RequestStatus.RUNNING, not_(not_verified))
-    return shown == state
+    shown = Request.status == state if api_key_id is None else visible_status_sql(state)
+    return and_(shown, not_(not_verified)) if state is RequestStatus.RUNNING else shown
 
 
 def _due_soon_before(now: datetime) -> datetime:
