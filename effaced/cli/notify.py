@@ -17,6 +17,7 @@ from effaced.model import NOTICES, DeliveryStatus, new_id
 from effaced.notify.config import Targets
 from effaced.notify.deliver import attempt
 from effaced.notify.read import DeliveryLine, last_deliveries, waiting_counts
+from effaced.notify.tables import REGISTERED
 from effaced.notify.target import TEST, Outgoing
 from effaced.runtime import Runtime
 
@@ -108,7 +109,7 @@ def _targets(settings: Settings) -> Targets:
 
 def _warn_of_removed_targets(waiting: dict[str, int], targets: Targets) -> None:
     for name, number in sorted(waiting.items()):
-        if name not in targets.names:
+        if name not in targets.names and not name.startswith(REGISTERED):
             click.echo(f"{number:,} wait for the target {name}, which is not in the file.", err=True)
 
 

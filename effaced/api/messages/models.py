@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from effaced.api.models import PRINTABLE, Answer, Body, Moment, Page, PageQuery
@@ -28,8 +28,16 @@ def _not_test(event: NoticeType) -> NoticeType:
 # The names of notify.yaml, in the same letters.
 TargetName = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[a-z][a-z0-9_-]*$")]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_URL, pattern=PRINTABLE)]
-EventType = Annotated[NoticeType, Field(strict=False), AfterValidator(_not_test)]
-Events = Annotated[list[EventType], Field(min_length=1, max_length=len(NOTICES)), AfterValidator(_each_once)]
+EventType = Annotated[
+    NoticeType,
+    AfterValidator(_not_test),
+    WithJsonSchema({"type": "string", "enum": sorted(each.value for each in NOTICES)}),
+]
+Events = Annotated[
+    list[EventType],
+    Field(min_length=1, max_length=len(NOTICES), json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_each_once),
+]
 
 
 # --- sent ---

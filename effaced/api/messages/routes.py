@@ -78,11 +78,14 @@ def get_message_target(call: Call, target_id: str) -> models.MessageTarget:
 @routes.post("/<target_id>", scope=Scope.MESSAGES_WRITE)
 def update_message_target(call: Call, target_id: str, body: MessageTargetChanges) -> models.MessageTarget:
     """Change the address or the types of a webhook, or disable and enable it."""
-    target = _target(call, target_id, lock=True)
+    _target(call, target_id)
     if body.url is not None:
+        # Before it is locked: a name server may take its time.
         _require_allowed(call, body.url)
+    target = _target(call, target_id, lock=True)
     changes = Changes(body.url, body.events, body.enabled)
-    change(call.session, call.keyring, target, changes, actor=call.actor)
+    if changes != Changes():
+        change(call.session, call.keyring, target, changes, actor=call.actor)
     return show_target(call.keyring, target)
 
 

@@ -15,6 +15,7 @@ from integrators import MESSAGES, STAGES, Integrator, Join, deliver, drain
 from receivers import Receiver
 from sqlalchemy import select
 from standardwebhooks import Webhook, WebhookVerificationError
+from waiting import eventually
 
 from effaced.accounts.api_keys import create_api_key, find_api_key, revoke_api_key
 from effaced.accounts.key_rules import NewApiKey
@@ -417,3 +418,39 @@ def _types(api: Api) -> list[str]:
 def _letters(api: Api) -> Sequence[DeadLetter]:
     with api.runtime.db.read() as session:
         return session.scalars(select(DeadLetter)).all()
+
+
+class TestAtTheSameTime:
+    def test_of_many_replays_at_once_one_is_queued(self, shop: Integrator) -> None:
+        made = shop.register(["request.received"])
+        shop.ask()
+        deliver(shop.api)
+        (delivery,) = shop.get(f"/{made['id']}/deliveries")["data"]
+
+        def replay(_: int) -> int:
+            return shop.post(f"/{made['id']}/deliveries/{delivery['id']}/replay").status_code
+
+        with ThreadPoolExecutor(4) as pool:
+            statuses = list(pool.map(replay, range(8)))
+        assert sorted(statuses) == [202] + [409] * 7
+        assert deliver(shop.api) == 1
+
+    def test_a_target_that_is_deleted_while_it_is_sent_to_leaves_nothing(self, shop: Integrator) -> None:
+        made = shop.register(["request.received"])
+        shop.ask()
+        shop.receiver.stall = True
+        with ThreadPoolExecutor(1) as pool:
+            sending = pool.submit(deliver, shop.api)
+            eventually(lambda: shop.receiver.posts, "the message is being sent")
+            assert shop.call("DELETE", f"/{made['id']}").status_code == 204
+            shop.receiver.stopping.set()
+            sending.result()
+        with shop.api.runtime.db.read() as session:
+            assert session.scalars(select(Delivery)).all() == []
+        assert _letters(shop.api) == []
+
+    def test_a_change_of_nothing_changes_nothing(self, shop: Integrator) -> None:
+        made = shop.register()
+        before = shop.api.rows()
+        assert shop.post(f"/{made['id']}", {}).status_code == 200
+        assert shop.api.rows() == before
