@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from effaced.audit.notes import write_note
 from effaced.core.crypto import Keyring
 from effaced.core.db import dbtime
-from effaced.core.errors import Conflict, NotFound, Problem
+from effaced.core.errors import Conflict, Problem, Refused
 from effaced.datamap.plan.retention import RetentionPlan
 from effaced.requests.retention import RetentionState, assess, open_retentions_of
 from effaced.requests.tables import Request, Retention, RetentionEnding
@@ -39,7 +39,8 @@ def begin_ending(
     """
     request = session.get(Request, request_id)
     if request is None:
-        raise NotFound("There is no request with this id.")
+        problem = Problem("request_id", "is not the id of a request", code="not_found")
+        raise Refused("There is no request with this id.", problems=[problem])
     # Whoever is ending them holds these, so that only one of both begins.
     retentions = open_retentions_of(session, request_id, lock=True)
     if session.get(RetentionEnding, request_id) is not None:

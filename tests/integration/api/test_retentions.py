@@ -292,5 +292,6 @@ class TestEnding:
             shop.api.runtime.end_retentions()
         assert shop.count("invoices") == 3
 
-    def test_of_a_request_that_does_not_exist_is_not_found(self, lite: Desk) -> None:
-        assert codes(lite.send(ENDINGS, {"request_id": NOBODY, "reason": "x"})) == (404, {})
+    def test_of_a_request_that_does_not_exist_is_refused(self, lite: Desk) -> None:
+        refused = lite.send(ENDINGS, {"request_id": NOBODY, "reason": "x"})
+        assert codes(refused) == (422, {"request_id": "not_found"})
