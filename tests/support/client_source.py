@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 Json = dict[str, Any]
 _HEAD = '''"""{about}
 
@@ -27,6 +29,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal, NotRequired, TypedDict
 from uuid import UUID
+
+from pydantic import Field
 
 from effaced.client.answers import Answer, Listed
 from effaced.client.exchange import Call, Listing, given, part
@@ -49,6 +53,12 @@ def client_source(document: Json) -> dict[str, str]:
         modules["shared.py"] = api.shared()
     modules["__init__.py"] = api.index()
     return {name: _formatted(source) for name, source in modules.items()}
+
+
+def methods(document: Json) -> dict[str, tuple[str, str]]:
+    """For each operation its resource's name in the client, and its method's."""
+    api = _Api(document)
+    return {each.id: (api.tags[each.tag], api.names[each.id]) for each in api.operations}
 
 
 def method_name(operation_id: str, tag: str) -> str:
@@ -84,6 +94,7 @@ class _Api:
         ]
         self.about = {each["name"]: each.get("description", "") for each in document["tags"]}
         self.tags = {tag: _snake(tag) for tag in self.about}
+        self.names = dict(_names(each, self.operations) for each in self.operations)
         self.sent = self._reachable(*(_body(each) for each in self.operations))
         answered = {tag: self._reachable(*self._answers(tag)) for tag in self.tags}
         used = {
@@ -103,8 +114,6 @@ class _Api:
 
     def module(self, tag: str, module: str) -> str:
         methods = [self._method(each) for each in self._of(tag)]
-        names = re.findall(r"^ {4}def (\w+)", "\n".join(methods), re.MULTILINE)
-        assert len(set(names)) == len(names), f"two operations of {tag} have one name: {names}"
         body = "\n\n".join(self._types(module))
         shared = [name for name, home in self.home.items() if home == _SHARED and not self._is_word(name)]
         imports = f"from effaced.client.resources.shared import {', '.join(shared)}\n" if shared else ""
@@ -145,7 +154,7 @@ class _Api:
         schema = self.schemas[name]
         bodies = {body.get("$ref", "").rpartition("/")[2] for body in map(_body, self.operations)}
         sent = name in self.sent and name not in self.answered
-        if sent and name in bodies:
+        if sent and (name in bodies or any(map(keyword.iskeyword, schema["properties"]))):
             return ""  # its fields are the method's arguments
         lines = _doc(schema)
         required, base = schema.get("required", []), "Answer"
@@ -162,14 +171,19 @@ class _Api:
                 properties.pop("data")
                 properties.pop("next", None)
             for field, part in properties.items():
-                hint = self._hint(part)
-                if field not in required:
-                    default = part.get("default")
-                    plain = isinstance(default, str | int | float)
-                    hint += f" = {default!r}" if plain else " = None" if "None" in hint else " | None = None"
-                lines.append(f"    {field}: {hint}")
+                lines.append(f"    {self._field(field, part, needed=field in required)}")
                 lines += _doc(part)
         return f"\n\nclass {name}({base}):\n" + ("\n".join(lines) or "    pass") + "\n"
+
+    def _field(self, name: str, schema: Json, *, needed: bool) -> str:
+        """One field of an answer. A name that Python or pydantic needs itself gets a `_`."""
+        hint, default = self._hint(schema), schema.get("default")
+        default = repr(default) if isinstance(default, str | int | float) else "None"
+        if not needed and default == "None" and "None" not in hint:
+            hint += " | None"
+        if keyword.iskeyword(name) or hasattr(BaseModel, name):
+            return f"{name}_: {hint} = Field({'' if needed else f'default={default}, '}alias={name!r})"
+        return f"{name}: {hint}" if needed else f"{name}: {hint} = {default}"
 
     def _item(self, name: str) -> str | None:
         """What a list is of."""
@@ -181,8 +195,10 @@ class _Api:
             name = schema["$ref"].rpartition("/")[2]
             if self._is_word(name):
                 return self._hint(self.schemas[name], sent=sent)
-            # What is also answered is a class there; to be sent, any mapping will do.
-            return "Mapping[str, Any]" if sent and name in self.answered else name
+            # What is also answered is a class there; to be sent, any mapping will do. Nor can a class that
+            # describes a dict have names that Python needs itself.
+            reserved = any(map(keyword.iskeyword, self.schemas[name]["properties"]))
+            return "Mapping[str, Any]" if sent and (reserved or name in self.answered) else name
         if options := schema.get("anyOf") or schema.get("oneOf"):
             hints = list(dict.fromkeys(self._hint(each, sent=sent) for each in options))
             return " | ".join([each for each in hints if each != "None"] + ["None"] * ("None" in hints))
@@ -240,7 +256,7 @@ class _Api:
             arguments.append(f"{_IDEMPOTENCY}={_IDEMPOTENCY}")
         returned = f"Listing({', '.join(arguments)})" if item else f"Call({', '.join(arguments)})"
         return (
-            f"    @{kind}\n    def {method_name(each.id, each.tag)}({parameters}) -> {hint}:\n"
+            f"    @{kind}\n    def {self.names[each.id]}({parameters}) -> {hint}:\n"
             f'        """{_docstring(each)}"""\n        return {returned}'
         )
 
@@ -327,6 +343,15 @@ class _Api:
 
     def _is_word(self, name: str) -> bool:
         return "properties" not in self.schemas[name]
+
+
+def _names(operation: _Operation, operations: list[_Operation]) -> tuple[str, str]:
+    """An operation's id, and its method's name: the id itself if two would have the short one."""
+    short = method_name(operation.id, operation.tag)
+    alike = [
+        each for each in operations if (method_name(each.id, each.tag), each.tag) == (short, operation.tag)
+    ]
+    return operation.id, short if len(alike) == 1 else operation.id
 
 
 def _body(each: _Operation) -> Json:
