@@ -37,7 +37,7 @@ from effaced.client.exchange import Call, Listing, given, part
 from effaced.client.runners import M, Resource, listing, operation
 """
 _OURS = frozenset(
-    ("Answer", "Any", "Call", "Listed", "Listing", "Literal", "Mapping", "Resource", "Sequence")
+    ("Answer", "Any", "Call", "Field", "Listed", "Listing", "Literal", "Mapping", "Resource", "Sequence")
 )
 _LINE = 100
 ROOT = Path(__file__).parents[2]
