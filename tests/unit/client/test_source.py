@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from client_source import ROOT, client_source, method_name, methods
+from client_source import client_source, methods
+from client_words import ROOT, method_name
 from recorded import RECORD, assert_current
 
 from effaced.api.catalogue import OPERATIONS
