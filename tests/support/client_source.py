@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import keyword
 import re
-import subprocess
-import sys
-import textwrap
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from client_words import (
+    Operation,
+    body_schema,
+    camel,
+    doc,
+    docstring,
+    formatted,
+    names_of,
+    one_line,
+    safe,
+    snake,
+)
+from pydantic import BaseModel
 
 Json = dict[str, Any]
 _HEAD = '''"""{about}
@@ -28,15 +37,15 @@ from datetime import date, datetime
 from typing import Any, Literal, NotRequired, TypedDict
 from uuid import UUID
 
+from pydantic import Field
+
 from effaced.client.answers import Answer, Listed
 from effaced.client.exchange import Call, Listing, given, part
 from effaced.client.runners import M, Resource, listing, operation
 """
 _OURS = frozenset(
-    ("Answer", "Any", "Call", "Listed", "Listing", "Literal", "Mapping", "Resource", "Sequence")
+    ("Answer", "Any", "Call", "Field", "Listed", "Listing", "Literal", "Mapping", "Resource", "Sequence")
 )
-_LINE = 100
-ROOT = Path(__file__).parents[2]
 _SHARED = "shared"
 _IDEMPOTENCY = "idempotency_key"
 
@@ -48,46 +57,30 @@ def client_source(document: Json) -> dict[str, str]:
     if _SHARED in api.home.values():
         modules["shared.py"] = api.shared()
     modules["__init__.py"] = api.index()
-    return {name: _formatted(source) for name, source in modules.items()}
+    return {name: formatted(source) for name, source in modules.items()}
 
 
-def method_name(operation_id: str, tag: str) -> str:
-    """`list_request_events` of the tag Requests is `list_events`, and `get_request` is `get`."""
-    verb, _, noun = operation_id.partition("_")
-    plural = _snake(tag)
-    for prefix in (plural, plural.removesuffix("s"), re.sub("ies$", "y", plural)):
-        if noun == prefix or noun.startswith(f"{prefix}_"):
-            noun = noun.removeprefix(prefix).lstrip("_")
-            break
-    return "_".join(each for each in (verb, noun) if each)
-
-
-@dataclass(frozen=True)
-class _Operation:
-    id: str
-    method: str
-    path: str
-    described: Json
-
-    @property
-    def tag(self) -> str:
-        return str(self.described["tags"][0])
+def methods(document: Json) -> dict[str, tuple[str, str]]:
+    """For each operation its resource's name in the client, and its method's."""
+    api = _Api(document)
+    return {each.id: (api.tags[each.tag], api.names[each.id]) for each in api.operations}
 
 
 class _Api:
     def __init__(self, document: Json) -> None:
         self.schemas: dict[str, Json] = document["components"]["schemas"]
         self.operations = [
-            _Operation(described["operationId"], method.upper(), path, described)
+            Operation(described["operationId"], method.upper(), path, described)
             for path, methods in document["paths"].items()
             for method, described in methods.items()
         ]
         self.about = {each["name"]: each.get("description", "") for each in document["tags"]}
-        self.tags = {tag: _snake(tag) for tag in self.about}
-        self.sent = self._reachable(*(_body(each) for each in self.operations))
+        self.tags = {tag: snake(tag) for tag in self.about}
+        self.names = dict(names_of(each, self.operations) for each in self.operations)
+        self.sent = self._reachable(*(body_schema(each) for each in self.operations))
         answered = {tag: self._reachable(*self._answers(tag)) for tag in self.tags}
         used = {
-            tag: answered[tag] | self._reachable(*(_body(each) for each in self._of(tag)))
+            tag: answered[tag] | self._reachable(*(body_schema(each) for each in self._of(tag)))
             for tag in self.tags
         }
         self.answered = set().union(*answered.values())
@@ -103,18 +96,16 @@ class _Api:
 
     def module(self, tag: str, module: str) -> str:
         methods = [self._method(each) for each in self._of(tag)]
-        names = re.findall(r"^ {4}def (\w+)", "\n".join(methods), re.MULTILINE)
-        assert len(set(names)) == len(names), f"two operations of {tag} have one name: {names}"
         body = "\n\n".join(self._types(module))
         shared = [name for name, home in self.home.items() if home == _SHARED and not self._is_word(name)]
         imports = f"from effaced.client.resources.shared import {', '.join(shared)}\n" if shared else ""
         about = self.about[tag] or f"{tag}."
         return (
-            _HEAD.format(about=_one_line(about))
+            _HEAD.format(about=one_line(about))
             + _IMPORTS
             + imports
             + body
-            + f'\n\nclass {_camel(tag)}Api(Resource[M]):\n    """{_one_line(about)}"""\n\n'
+            + f'\n\nclass {camel(tag)}Api(Resource[M]):\n    """{one_line(about)}"""\n\n'
             + "\n\n".join(methods)
         )
 
@@ -128,11 +119,11 @@ class _Api:
     def index(self) -> str:
         lines = [_HEAD.format(about="All resources of the API."), "\nfrom typing import Generic\n\n"]
         for tag, module in self.tags.items():
-            lines.append(f"from effaced.client.resources.{module} import {_camel(tag)}Api\n")
+            lines.append(f"from effaced.client.resources.{module} import {camel(tag)}Api\n")
         lines.append("from effaced.client.runners import M\n\n")
         lines.append('class Resources(Generic[M]):\n    """The resources of a client, by their names."""\n\n')
         lines.append("    def __init__(self, runner: M) -> None:\n")
-        lines += [f"        self.{module} = {_camel(tag)}Api(runner)\n" for tag, module in self.tags.items()]
+        lines += [f"        self.{module} = {camel(tag)}Api(runner)\n" for tag, module in self.tags.items()]
         return "".join(lines)
 
     # --- types ---
@@ -143,18 +134,18 @@ class _Api:
 
     def _type(self, name: str) -> str:
         schema = self.schemas[name]
-        bodies = {body.get("$ref", "").rpartition("/")[2] for body in map(_body, self.operations)}
+        bodies = {body.get("$ref", "").rpartition("/")[2] for body in map(body_schema, self.operations)}
         sent = name in self.sent and name not in self.answered
-        if sent and name in bodies:
+        if sent and (name in bodies or any(map(keyword.iskeyword, schema["properties"]))):
             return ""  # its fields are the method's arguments
-        lines = _doc(schema)
+        lines = doc(schema)
         required, base = schema.get("required", []), "Answer"
         if sent:
             base = "TypedDict"
             for field, part in schema["properties"].items():
                 hint = self._hint(part, sent=True)
                 lines.append(f"    {field}: {hint if field in required else f'NotRequired[{hint}]'}")
-                lines += _doc(part)
+                lines += doc(part)
         else:
             properties = dict(schema.get("properties", {}))
             if (item := self._item(name)) is not None:
@@ -162,14 +153,19 @@ class _Api:
                 properties.pop("data")
                 properties.pop("next", None)
             for field, part in properties.items():
-                hint = self._hint(part)
-                if field not in required:
-                    default = part.get("default")
-                    plain = isinstance(default, str | int | float)
-                    hint += f" = {default!r}" if plain else " = None" if "None" in hint else " | None = None"
-                lines.append(f"    {field}: {hint}")
-                lines += _doc(part)
+                lines.append(f"    {self._field(field, part, needed=field in required)}")
+                lines += doc(part)
         return f"\n\nclass {name}({base}):\n" + ("\n".join(lines) or "    pass") + "\n"
+
+    def _field(self, name: str, schema: Json, *, needed: bool) -> str:
+        """One field of an answer. A name that Python or pydantic needs itself gets a `_`."""
+        hint, default = self._hint(schema), schema.get("default")
+        default = repr(default) if isinstance(default, str | int | float) else "None"
+        if not needed and default == "None" and "None" not in hint:
+            hint += " | None"
+        if keyword.iskeyword(name) or hasattr(BaseModel, name):
+            return f"{name}_: {hint} = Field({'' if needed else f'default={default}, '}alias={name!r})"
+        return f"{name}: {hint}" if needed else f"{name}: {hint} = {default}"
 
     def _item(self, name: str) -> str | None:
         """What a list is of."""
@@ -181,8 +177,10 @@ class _Api:
             name = schema["$ref"].rpartition("/")[2]
             if self._is_word(name):
                 return self._hint(self.schemas[name], sent=sent)
-            # What is also answered is a class there; to be sent, any mapping will do.
-            return "Mapping[str, Any]" if sent and name in self.answered else name
+            # What is also answered is a class there; to be sent, any mapping will do. Nor can a class that
+            # describes a dict have names that Python needs itself.
+            reserved = any(map(keyword.iskeyword, self.schemas[name]["properties"]))
+            return "Mapping[str, Any]" if sent and (reserved or name in self.answered) else name
         if options := schema.get("anyOf") or schema.get("oneOf"):
             hints = list(dict.fromkeys(self._hint(each, sent=sent) for each in options))
             return " | ".join([each for each in hints if each != "None"] + ["None"] * ("None" in hints))
@@ -210,16 +208,16 @@ class _Api:
 
     # --- methods ---
 
-    def _method(self, each: _Operation) -> str:
+    def _method(self, each: Operation) -> str:
         path_names = re.findall(r"{(\w+)}", each.path)
         body, query = self._body_fields(each), self._query_fields(each)
         both = set(body) & set(query) | (set(body) | set(query)) & set(path_names)
         assert not both, f"{each.id} has arguments of one name: {both}"
         by_name = {**body, **query}
-        positional = [f"{_safe(name)}: UUID | str" for name in path_names]
-        keywords = [f"{_safe(name)}: {hint}" for name, (hint, needed) in by_name.items() if needed]
+        positional = [f"{safe(name)}: UUID | str" for name in path_names]
+        keywords = [f"{safe(name)}: {hint}" for name, (hint, needed) in by_name.items() if needed]
         keywords += [
-            f"{_safe(name)}: {hint if '| None' in hint else f'{hint} | None'} = None"
+            f"{safe(name)}: {hint if '| None' in hint else f'{hint} | None'} = None"
             for name, (hint, needed) in by_name.items()
             if not needed
         ]
@@ -228,30 +226,30 @@ class _Api:
         parameters = ", ".join(["self", *positional, *(["*", *keywords] if keywords else [])])
         answer, item = self._answer(each)
         kind, hint = ("listing", f"Listing[{answer}, {item}]") if item else ("operation", f"Call[{answer}]")
-        path = re.sub(r"{(\w+)}", lambda name: f"{{part({_safe(name[1])})}}", each.path)
+        path = re.sub(r"{(\w+)}", lambda name: f"{{part({safe(name[1])})}}", each.path)
         arguments = [repr(each.id), repr(each.method), f'{"f" if path_names else ""}"{path}"']
         arguments.append("type(None)" if answer == "None" else answer)
         if query:
-            arguments.append(f"query={{{', '.join(f'{name!r}: {_safe(name)}' for name in query)}}}")
-        if _body(each):
+            arguments.append(f"query={{{', '.join(f'{name!r}: {safe(name)}' for name in query)}}}")
+        if body_schema(each):
             whole = list(body) == ["body"]
             arguments.append("body=body" if whole else f"body={self._body_value(body)}")
         if each.method == "POST":
             arguments.append(f"{_IDEMPOTENCY}={_IDEMPOTENCY}")
         returned = f"Listing({', '.join(arguments)})" if item else f"Call({', '.join(arguments)})"
         return (
-            f"    @{kind}\n    def {method_name(each.id, each.tag)}({parameters}) -> {hint}:\n"
-            f'        """{_docstring(each)}"""\n        return {returned}'
+            f"    @{kind}\n    def {self.names[each.id]}({parameters}) -> {hint}:\n"
+            f'        """{docstring(each)}"""\n        return {returned}'
         )
 
     @staticmethod
     def _body_value(fields: dict[str, tuple[str, bool]]) -> str:
-        always = ", ".join(f"{name!r}: {_safe(name)}" for name, (_, needed) in fields.items() if needed)
-        given = ", ".join(f"{name}={_safe(name)}" for name, (_, needed) in fields.items() if not needed)
+        always = ", ".join(f"{name!r}: {safe(name)}" for name, (_, needed) in fields.items() if needed)
+        given = ", ".join(f"{name}={safe(name)}" for name, (_, needed) in fields.items() if not needed)
         return f"{{{always}}} | given({given})" if given else f"{{{always}}}"
 
-    def _body_fields(self, each: _Operation) -> dict[str, tuple[str, bool]]:
-        schema = _body(each)
+    def _body_fields(self, each: Operation) -> dict[str, tuple[str, bool]]:
+        schema = body_schema(each)
         if "$ref" in schema:
             schema = self.schemas[schema["$ref"].rpartition("/")[2]]
         required = schema.get("required", [])
@@ -262,14 +260,14 @@ class _Api:
             for name, part in schema.get("properties", {}).items()
         }
 
-    def _query_fields(self, each: _Operation) -> dict[str, tuple[str, bool]]:
+    def _query_fields(self, each: Operation) -> dict[str, tuple[str, bool]]:
         return {
             part["name"]: (self._hint(part["schema"], sent=True), bool(part.get("required")))
             for part in each.described.get("parameters", [])
             if part.get("in") == "query"
         }
 
-    def _answer(self, each: _Operation) -> tuple[str, str | None]:
+    def _answer(self, each: Operation) -> tuple[str, str | None]:
         """The answer's type, and what it is a list of."""
         for status, response in each.described["responses"].items():
             if status.startswith("2"):
@@ -284,7 +282,7 @@ class _Api:
 
     # --- schemas ---
 
-    def _of(self, tag: str) -> list[_Operation]:
+    def _of(self, tag: str) -> list[Operation]:
         return [each for each in self.operations if each.tag == tag]
 
     def _answers(self, tag: str) -> list[Json]:
@@ -327,63 +325,3 @@ class _Api:
 
     def _is_word(self, name: str) -> bool:
         return "properties" not in self.schemas[name]
-
-
-def _body(each: _Operation) -> Json:
-    content = each.described.get("requestBody", {}).get("content", {})
-    schema: Json = content.get("application/json", {}).get("schema", {})
-    return schema
-
-
-def _docstring(each: _Operation) -> str:
-    said = "\n\n".join(
-        textwrap.fill(_one_line(paragraph), _LINE)
-        for paragraph in each.described["description"].split("\n\n")
-    )
-    return textwrap.indent(f"{each.described['summary']}.\n\n{said}\n", " " * 8).lstrip() + " " * 8
-
-
-def _doc(schema: Json) -> list[str]:
-    if not schema.get("description"):
-        return []
-    wrapped = textwrap.fill(_one_line(schema["description"]), _LINE)
-    end = "\n" if "\n" in wrapped else ""
-    return [textwrap.indent(f'"""{wrapped}{end}"""', "    ") + "\n"]
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _snake(tag: str) -> str:
-    return re.sub(r"\W+", "_", tag.lower()).strip("_")
-
-
-def _camel(tag: str) -> str:
-    return "".join(each.capitalize() for each in re.split(r"\W+", tag))
-
-
-def _safe(name: str) -> str:
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _formatted(source: str) -> str:
-    """As ruff formats it, without imports that are not used."""
-    ruff = [sys.executable, "-m", "ruff"]
-    fix = [
-        *ruff,
-        "check",
-        "--quiet",
-        "--fix-only",
-        "--select",
-        "F401,I",
-        "--stdin-filename",
-        "effaced/client/x.py",
-        "-",
-    ]
-    line = ["--config", "line-length=110"]
-    for command in (fix, [*ruff, "format", "--quiet", *line, "-"]):
-        done = subprocess.run(command, input=source, capture_output=True, text=True, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        source = done.stdout
-    return source

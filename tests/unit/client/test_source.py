@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from client_source import ROOT, client_source, method_name
+from client_source import client_source, methods
+from client_words import ROOT, method_name
 from recorded import RECORD, assert_current
 
 from effaced.api.catalogue import OPERATIONS
@@ -15,6 +17,7 @@ from effaced.api.operations.declare import Operation
 from effaced.client import VERSION, AsyncClient, Client
 
 FOLDER = ROOT / "effaced/client/resources"
+METHODS = methods(json.loads(document()))
 
 
 def test_the_resources_are_current() -> None:
@@ -29,10 +32,10 @@ def test_the_resources_are_current() -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
 def test_every_operation_has_a_method_in_both_clients(operation: Operation) -> None:
-    resource = operation.tag.lower().replace(" ", "_")
+    resource, name = METHODS[operation.id]
     for kind in (Client, AsyncClient):
         client = kind("https://effaced.example", "eff_key")
-        assert callable(getattr(getattr(client, resource), method_name(operation.id, operation.tag)))
+        assert callable(getattr(getattr(client, resource), name))
 
 
 def test_the_client_is_of_the_version_that_is_served() -> None:
@@ -49,7 +52,43 @@ def test_the_client_is_of_the_version_that_is_served() -> None:
         ("list_retention_policies", "Retry policies", "list_retention_policies"),
         ("get_retry_policy", "Retry policies", "get"),
         ("get_me", "Me", "get"),
+        ("purge_dead_letters", "Dead letter clean-up", "purge_dead_letters"),
     ],
 )
 def test_methods_do_not_repeat_the_name_of_their_resource(operation_id: str, tag: str, name: str) -> None:
     assert method_name(operation_id, tag) == name
+
+
+def test_two_operations_that_would_have_one_name_keep_their_whole_ids() -> None:
+    described = {"summary": "x", "description": "", "tags": ["Breakers"], "responses": {"204": {}}}
+    document = {
+        "tags": [{"name": "Breakers"}],
+        "components": {"schemas": {}},
+        "paths": {
+            f"/{name}": {"get": {**described, "operationId": name}}
+            for name in ("list_transitions", "list_breaker_transitions", "get_breaker")
+        },
+    }
+    assert [name for _, name in methods(document).values()] == [
+        "list_transitions",
+        "list_breaker_transitions",
+        "get",
+    ]
+
+
+def test_a_field_whose_name_python_needs_is_found_under_another_one() -> None:
+    schema = {
+        "properties": {"from": {"type": "string"}, "copy": {"type": "integer"}},
+        "required": ["from"],
+    }
+    answer = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Span"}}}}
+    described = {"summary": "x", "description": "", "tags": ["Spans"], "responses": {"200": answer}}
+    document = {
+        "tags": [{"name": "Spans"}],
+        "components": {"schemas": {"Span": schema}},
+        "paths": {"/span": {"get": {**described, "operationId": "get_span"}}},
+    }
+    names: dict[str, Any] = {}
+    exec(client_source(document)["spans.py"], names)
+    span = names["Span"].model_validate({"from": "a", "copy": 1})
+    assert (span.from_, span.copy_) == ("a", 1)
