@@ -198,12 +198,13 @@ def _body(model: type[BaseModel], example: Example) -> Json:
 
 
 def _responses(operation: Operation, example: Example) -> Json:
-    usual = operation.status if operation.answer or operation.media_type else 204
+    usual = operation.status if operation.answer or operation.media_types else 204
     successes = {usual: f"{operation.summary}.", **operation.also}
     errors = dict(_ALWAYS)
     errors |= _WITH_PATH if operation.path_names else {}
     errors |= _WRITING if operation.writes else {}
     errors |= _WITH_BODY if operation.body else {}
+    errors |= operation.errors
     return {
         **{
             str(status): _success(operation, said, example if status == example.status else Example())
@@ -219,8 +220,8 @@ def _responses(operation: Operation, example: Example) -> Json:
 def _success(operation: Operation, said: str, example: Example) -> Json:
     headers = {name: {"description": about, "schema": {"type": "integer"}} for name, about in _LIMITS.items()}
     answer: Json = {"description": said, "headers": headers}
-    if operation.media_type:
-        answer["content"] = {operation.media_type: {"schema": {"type": "string"}}}
+    if operation.media_types:
+        answer["content"] = {each: {"schema": {"type": "string"}} for each in operation.media_types}
     elif operation.answer:
         shown = {"example": example.answer} if example.answer is not None else {}
         answer["content"] = {_JSON: {"schema": _reference(operation.answer), **shown}}

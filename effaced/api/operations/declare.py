@@ -48,8 +48,10 @@ class Operation:
     """Whether sandbox keys may call it."""
     secrets: tuple[str, ...]
     """Fields of the answer that are shown once: a repeated call is answered without them."""
-    media_type: str | None
-    """Of an answer that is a file."""
+    media_types: tuple[str, ...]
+    """Of an answer that is a file: any of these."""
+    errors: Mapping[int, str]
+    """Errors of this operation besides those that its kind has, and when they come."""
 
     @property
     def writes(self) -> bool:
@@ -107,7 +109,8 @@ class Routes:
         also: Mapping[int, str] | None = None,
         sandbox: bool = False,
         secrets: tuple[str, ...] = (),
-        media_type: str | None = None,
+        media_type: str | tuple[str, ...] = (),
+        errors: Mapping[int, str] | None = None,
     ) -> Callable[[F], F]:
         def declare(view: F) -> F:
             hints = get_type_hints(view)
@@ -127,7 +130,8 @@ class Routes:
                     also=dict(also or {}),
                     sandbox=sandbox,
                     secrets=secrets,
-                    media_type=media_type,
+                    media_types=(media_type,) if isinstance(media_type, str) else media_type,
+                    errors=dict(errors or {}),
                 )
             )
             return view

@@ -45,7 +45,7 @@ def read_query(model: type[Q], given: MultiDict[str, str]) -> Q:
     try:
         query = model.model_validate(values)
     except ValidationError as error:
-        known = ", ".join(model.model_fields) or "there are none"
+        known = ", ".join(_kinds(model)) or "there are none"
         found = problems_of(error, unknown=f"is not known; {known}")
         problems += [each for each in found if each.where not in wrong]
     if problems:
@@ -55,8 +55,8 @@ def read_query(model: type[Q], given: MultiDict[str, str]) -> Q:
 
 @cache
 def _kinds(model: type[Query]) -> dict[str, tuple[type, bool]]:
-    """For each argument its plain type, and whether it may be there several times."""
-    return {name: _kind(field.annotation) for name, field in model.model_fields.items()}
+    """For each argument, as it is sent, its plain type and whether it may be there several times."""
+    return {field.alias or name: _kind(field.annotation) for name, field in model.model_fields.items()}
 
 
 def _kind(annotation: Any) -> tuple[type, bool]:
