@@ -289,6 +289,23 @@ class SubjectKey:
     hmac: str
 
 
+class ExportFormat(StrEnum):
+    """What an export of the trail looks like."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+
+
+class ExportStatus(StrEnum):
+    """Where an export job stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    READY = "ready"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
 def new_id() -> UUID:
     """A UUID version 7: unique, and sorted by time, so that new rows are appended to the end of an index."""
     millis = int(clock.now().timestamp() * 1000)

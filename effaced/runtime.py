@@ -13,6 +13,9 @@ from sqlalchemy.orm import Session
 from effaced import migrate
 from effaced.accounts.refusals import close_refusals
 from effaced.accounts.throttle import delete_old_counters
+from effaced.audit.exports.claim import restart_waits as restart_export_waits
+from effaced.audit.exports.make import ExportMaker
+from effaced.audit.exports.remove import CHUNKS_BATCH, delete_old_exports
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.breakers import operations as breaker_operations
 from effaced.breakers import transitions as moves
@@ -54,6 +57,7 @@ from effaced.outbox.flow import flow_state
 from effaced.outbox.waits import restart_waits
 from effaced.requests.housekeeping import delete_old_answers, delete_policies_of_closed_requests
 from effaced.requests.read import refs_of
+from effaced.requests.trail import exported_trail
 from effaced.resolvers.load import load_resolvers
 from effaced.resolvers.registry import ResolverRegistry
 from effaced.retention.run import RetentionEnder, reassess_stale
@@ -161,6 +165,7 @@ class Runtime(CompositionRoot):
         with self.db.begin() as session:
             restart_waits(session)
             restart_delivery_waits(session)
+            restart_export_waits(session)
             with suppress(StoreUnavailable):
                 breaker_operations.restart_waits(self.breaker_store.within(session))
 
@@ -196,6 +201,9 @@ class Runtime(CompositionRoot):
         )
         return Deliverer(self.targets, self.db, rules, refs_of=refs_of)
 
+    def export_maker(self) -> ExportMaker:
+        return ExportMaker(self.db, self.keyring, exported_trail)
+
     def tidy(self) -> None:
         """Delete what is no longer needed. The scheduler does this, and every `effaced drain`."""
         with self.db.begin() as session:
@@ -212,6 +220,10 @@ class Runtime(CompositionRoot):
         for _ in range(_MOST_BATCHES):
             with self.db.begin() as session:
                 if delete_old_attempts(session) < ATTEMPTS_BATCH:
+                    break
+        for _ in range(_MOST_BATCHES):
+            with self.db.begin() as session:
+                if delete_old_exports(session) < CHUNKS_BATCH:
                     break
         # By itself: a letter that is locked elsewhere holds nothing else up.
         with self.db.begin() as session:

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,27 +15,21 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from effaced.audit.append import append_one
-from effaced.audit.events import TYPES, AuditExported
-from effaced.audit.read import AuditFilter, conditions
+from effaced.audit.events import AuditExported
+from effaced.audit.read import AuditFilter, conditions, require_event_type
 from effaced.audit.spool import Spool
 from effaced.audit.tables import AuditEvent
 from effaced.core.db import Database
-from effaced.core.errors import Problem, Refused
+from effaced.model import ExportFormat
 
 COLUMNS = tuple(AuditEvent.__table__.columns.keys())
 _SELECTED = [getattr(AuditEvent, name) for name in COLUMNS]
 _BATCH = 1_000
-
-
-class Format(StrEnum):
-    """What an export looks like."""
-
-    CSV = "csv"
-    JSONL = "jsonl"
+MEDIA_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSONL: "application/x-ndjson"}
 
 
 def export(
-    database: Database, which: AuditFilter, fmt: Format, *, actor: str, spool_dir: Path | None = None
+    database: Database, which: AuditFilter, fmt: ExportFormat, *, actor: str, spool_dir: Path | None = None
 ) -> Spool:
     """The events as a file to read once, oldest first: those that were committed when it was asked for.
 
@@ -45,46 +38,52 @@ def export(
     transaction of its own: an export that could not be made is not in the trail, and nothing leaves
     effaced that is not in the trail.
     """
-    if which.type is not None and which.type not in TYPES:
-        raise Refused(
-            "There is no such type of event.",
-            problems=[Problem("type", f"one of {', '.join(sorted(TYPES))}")],
-        )
+    require_event_type(which.type)
     spool = Spool(spool_dir)
     try:
         with database.snapshot() as session:
-            last = session.scalar(select(func.max(AuditEvent.id))) or 0
-            lines = _Lines(session, which, fmt)
+            lines = Lines(session, which, fmt)
             spool.write(lines)
-        event = AuditExported(
-            format=fmt,
-            events_up_to=last,
-            events=lines.events,
-            request_id=which.request_id,
-            event_type=which.type,
-            by_actor=which.actor,
-            since=which.since,
-            until=which.until,
-        )
         with database.begin() as session:
-            append_one(session, event, actor=actor)
+            append_one(session, lines.exported(), actor=actor)
     except BaseException:
         spool.close()
         raise
     return spool
 
 
-class _Lines:
-    """The lines of an export, batch by batch; counts the events."""
+class Lines:
+    """The lines of an export, batch by batch, in a snapshot; counts the events."""
 
-    def __init__(self, session: Session, which: AuditFilter, fmt: Format) -> None:
+    def __init__(self, session: Session, which: AuditFilter, fmt: ExportFormat) -> None:
         self._session, self._which, self._fmt = session, which, fmt
+        self._last = session.scalar(select(func.max(AuditEvent.id))) or 0
         self.events = 0
 
+    def total(self) -> int:
+        """How many events there will be."""
+        counted = select(func.count()).select_from(AuditEvent).where(*conditions(self._which))
+        return self._session.scalar(counted) or 0
+
+    def exported(self, export_id: UUID | None = None) -> AuditExported:
+        """The event that tells of this export."""
+        which = self._which
+        return AuditExported(
+            format=self._fmt,
+            events_up_to=self._last,
+            events=self.events,
+            request_id=which.request_id,
+            event_type=which.type,
+            by_actor=which.actor,
+            since=which.since,
+            until=which.until,
+            export_id=export_id,
+        )
+
     def __iter__(self) -> Iterator[str]:
-        if self._fmt is Format.CSV:
+        if self._fmt is ExportFormat.CSV:
             yield _csv_line(COLUMNS)
-        write = _csv_of if self._fmt is Format.CSV else _json_line
+        write = _csv_of if self._fmt is ExportFormat.CSV else _json_line
         after = 0
         while batch := _batch(self._session, self._which, after):
             self.events += len(batch)

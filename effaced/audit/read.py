@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -11,9 +12,12 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, or_, select
 from sqlalchemy.orm import Session
 
-from effaced.audit.events import RequestRepeated
+from effaced.audit.events import TYPES, RequestRepeated
 from effaced.audit.tables import AuditEvent
+from effaced.core.errors import Problem, Refused
 from effaced.core.paging import PAGE, Page, after_key, decode, page_of
+
+_LONGEST_TYPE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,19 @@ def conditions(which: AuditFilter) -> list[ColumnElement[bool]]:
         else None,
     ]
     return [condition for condition in asked if condition is not None]
+
+
+def require_event_type(name: str | None, *, field: str = "type") -> None:
+    """Refuse a type that does not exist, with the closest ones."""
+    if name is None or name in TYPES:
+        return
+    # Comparing takes the product of both lengths, and no type is anywhere near as long.
+    closest = difflib.get_close_matches(name.upper(), TYPES, n=3) if len(name) <= _LONGEST_TYPE else []
+    near = f"; did you mean {' or '.join(closest)}?" if closest else f"; known: {', '.join(sorted(TYPES))}"
+    raise Refused(
+        "There is no such type of event.",
+        problems=[Problem(field, f"is not a type of event{near}", code="unknown_type")],
+    )
 
 
 def select_events(which: AuditFilter) -> Select[Any]:

@@ -8,16 +8,21 @@ from uuid import UUID
 
 import click
 
-from effaced.audit.export import Format, export
+from effaced.audit.export import export
 from effaced.audit.notes import forget_note
 from effaced.audit.read import AuditFilter
 from effaced.core.config import Settings
 from effaced.core.db.schema_level import open_database
+from effaced.model import ExportFormat
 
 
 @click.command("export")
 @click.option(
-    "--format", "fmt", type=click.Choice([each.value for each in Format]), default="jsonl", show_default=True
+    "--format",
+    "fmt",
+    type=click.Choice([each.value for each in ExportFormat]),
+    default="jsonl",
+    show_default=True,
 )
 @click.option("--request", "request_id", type=click.UUID, help="Only events of this request.")
 @click.option("--type", "event_type", help="Only events of this type, e.g. ERASURE_COMPLETED.")
@@ -42,7 +47,7 @@ def export_command(
         since=since.replace(tzinfo=UTC) if since else None,
         until=until.replace(tzinfo=UTC) if until else None,
     )
-    for piece in export(database, chosen, Format(fmt), actor="cli", spool_dir=settings.spool_dir):
+    for piece in export(database, chosen, ExportFormat(fmt), actor="cli", spool_dir=settings.spool_dir):
         output.write(piece)
 
 

@@ -107,10 +107,12 @@ def _drain_once(runtime: Runtime) -> str:
         total += settled
     runtime.report_absence_spikes()
     delivered = asyncio.run(runtime.deliverer().run())
+    exported = runtime.export_maker().run()
     runtime.end_retentions()
     runtime.tidy()
     RetryMetrics(runtime.db).aggregate_hourly()  # where cron does the work, no scheduler counts
     messages = f" Delivered {delivered} messages." if len(runtime.targets) else ""
+    messages += f" Made {exported} audit exports." if exported else ""
     done = f"Executed {executed} requests and settled {total} external calls.{messages}"
     return f"{done} {_left(runtime)}"
 

@@ -32,6 +32,7 @@ class Scheduler:
         self._bell = bell
         self._stop = threading.Event()
         self._tidy_at = self._count_at = clock.monotonic()
+        self.exports = Exports(runtime)
 
     def run(self) -> None:
         """Sweep until SIGTERM or SIGINT."""
@@ -40,6 +41,7 @@ class Scheduler:
         _log.info("scheduler_started", every_seconds=self._runtime.settings.sweep_seconds)
         while not self._stop.wait(self._runtime.settings.sweep_seconds):
             self.tick()
+        self.exports.stop()
         _log.info("scheduler_stopped")
 
     def tick(self) -> None:
@@ -50,6 +52,7 @@ class Scheduler:
         self._run_step("sweep", self._sweep)
         self._run_step("messages", self._ring_for_messages)
         self._run_step("retentions", lambda: self._runtime.end_retentions(seconds=_RETENTIONS_FOR))
+        self._run_step("exports", self.exports.start_if_due)
         if clock.monotonic() >= self._count_at:
             self._count_at = clock.monotonic() + _COUNT_EVERY
             self._run_step("aggregate", RetryMetrics(self._runtime.db).aggregate_hourly)
@@ -76,3 +79,33 @@ class Scheduler:
             raise  # this process must not go on: `run` ends, with the reason
         except Exception as error:
             _log.error(f"{what}_failed", error=type(error).__name__)
+
+
+class Exports:
+    """Makes audit exports in a thread: one snapshot may take minutes, and no sweep waits for it."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._maker = runtime.export_maker()
+        self._thread: threading.Thread | None = None
+
+    def start_if_due(self) -> None:
+        if self._thread is not None and self._thread.is_alive():
+            return
+        if self._maker.is_due():
+            self._thread = threading.Thread(target=self._run, name="audit-exports", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Leave what is being made to others. It takes as long as one chunk."""
+        self._maker.stop()
+        self.wait()
+
+    def wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._maker.run()
+        except Exception as error:
+            _log.error("exports_failed", error=type(error).__name__)

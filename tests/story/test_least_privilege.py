@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from company_house import company
@@ -13,11 +14,15 @@ from sqlalchemy import func, select, text
 
 from effaced import demo
 from effaced.app import create_app
+from effaced.audit.exports.create import create_export
+from effaced.audit.exports.read import ExportReader, list_exports, read_file
+from effaced.audit.read import AuditFilter
+from effaced.audit.tables import AuditExport, AuditExportChunk
 from effaced.console.guard import SIGNED_IN_AT
 from effaced.core import clock
 from effaced.core.errors import EffacedError
 from effaced.deadletters.tables import DeadLetter
-from effaced.model import DeadLetterDomain, OutboxStatus
+from effaced.model import DeadLetterDomain, ExportFormat, OutboxStatus
 from effaced.outbox.tables import OutboxRow
 from effaced.requests.tables import Request, RetentionEnding
 from effaced.retries.metrics import RetryMetrics
@@ -148,3 +153,29 @@ def test_the_read_role_can_list_and_write_nothing(house: House, roles: Cast) -> 
     # An export is an event of the trail, so who only reads can't make one.
     exported = roles.effaced("audit", "export", url=roles.url("read"))
     assert "permission denied for table effaced_audit_events" in exported.stderr
+
+
+def test_exports_over_the_api_are_made_fetched_and_tidied_up_by_the_run_role(
+    house: House, roles: Cast
+) -> None:
+    runtime = house.runtime
+    with runtime.db.begin() as session:
+        asked = create_export(
+            session, AuditFilter(), ExportFormat.JSONL, api_key_id=house.shop.id, own_request_only=False
+        )
+    assert runtime.export_maker().run() == 1
+    with runtime.db.read() as session:
+        made = session.get_one(AuditExport, asked.id)
+    assert b"".join(read_file(runtime.db, runtime.keyring, made)).count(b"\n") == made.events
+    reader = runtime_as(roles, "read", house)
+    listed = list_exports_of(reader, house.shop.id)
+    reader.db.dispose()
+    assert listed == [asked.id]
+    with clock.pretend(clock.now() + timedelta(days=31)):
+        runtime.tidy()
+    assert (count(house, AuditExportChunk), count(house, AuditExport)) == (0, 0)
+
+
+def list_exports_of(runtime: Runtime, api_key_id: UUID) -> list[UUID]:
+    with runtime.db.read() as session:
+        return [each.id for each in list_exports(session, ExportReader(api_key_id, whole_trail=True)).items]

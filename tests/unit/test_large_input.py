@@ -16,11 +16,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from flask import Flask, request
-from sqlalchemy import types
-from werkzeug.datastructures import MultiDict
-
-from effaced.api.arguments import only
 from effaced.api.bodies import (
     MOST_POLICY_FIELDS,
     MOST_PROBLEMS,
@@ -29,6 +24,11 @@ from effaced.api.bodies import (
     read_body,
     without_repeated,
 )
+from flask import Flask, request
+from sqlalchemy import types
+from werkzeug.datastructures import MultiDict
+
+from effaced.api.arguments import only
 from effaced.console.redrives.view import _rows_seen
 from effaced.core.errors import ConfigurationError, Problem, Refused
 from effaced.core.http_clients import RETRY_AFTER_CAP, retry_after

@@ -21,7 +21,6 @@ from effaced.api.requests.show import (
     show_request,
     show_requests,
 )
-from effaced.api.requests.trail import visible_trail
 from effaced.api.subject_key import read_subject_key
 from effaced.audit.read import AuditFilter, list_events
 from effaced.core import clock
@@ -30,6 +29,7 @@ from effaced.model import Correction, RequestKind, RequestStatus
 from effaced.outbox.read import entries_of
 from effaced.requests.intake import IntakeRequest, receive
 from effaced.requests.read import RequestFilter, find_page, list_attempts
+from effaced.requests.trail import visible_trail
 from effaced.runtime import Runtime
 
 routes = Routes("Requests", "/api/v1/requests", about="What people ask for: to be erased, or corrected.")

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from effaced.api.requests import models
 from effaced.api.requests.models import Expand
-from effaced.api.requests.trail import visible_trail
 from effaced.audit.read import AuditFilter, AuditLine, last_events
 from effaced.model import Evidence, OutboxStatus
 from effaced.outbox.read import VERIFICATION_ORDER, EntryLine, entries_of_all
@@ -18,6 +17,7 @@ from effaced.requests.duplicates import may_reveal, originals_of, visible_status
 from effaced.requests.progress import BatchProgress, progress_of
 from effaced.requests.read import AttemptLine, Steps, state_of, steps_of
 from effaced.requests.tables import Request
+from effaced.requests.trail import visible_trail
 
 W = TypeVar("W")
 EVENTS_SHOWN = 500

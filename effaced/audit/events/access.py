@@ -68,7 +68,10 @@ class NoteForgotten(Event):
 
 
 class AuditExported(Event):
-    """`events` events were taken out, of those that were committed when the newest was `events_up_to`."""
+    """`events` events were taken out, of those that were committed when the newest was `events_up_to`.
+
+    `export_id`: as a file that stays for a while, not streamed at once.
+    """
 
     type = "AUDIT_EXPORTED"
     format: Code
@@ -79,3 +82,4 @@ class AuditExported(Event):
     by_actor: Code | None = None
     since: datetime | None = None
     until: datetime | None = None
+    export_id: UUID | None = None

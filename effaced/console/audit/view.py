@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from effaced.accounts.actors import all_actors, names_of
 from effaced.audit.events import TYPES
-from effaced.audit.export import Format, export
+from effaced.audit.export import MEDIA_TYPES, export
 from effaced.audit.read import AuditFilter, AuditLine, list_events
 from effaced.console import times
 from effaced.console.audit.sentences import describe_event
@@ -25,11 +25,11 @@ from effaced.core import clock
 from effaced.core.db.days import start_of
 from effaced.core.errors import Problem, Refused
 from effaced.core.paging import Page
+from effaced.model import ExportFormat
 from effaced.requests.read import refs_of
 
 blueprint = Blueprint("audit", __name__)
 _ACTOR = re.compile(r"system|cli|(officer|api_key):[0-9a-f-]{36}")
-_MEDIA = {Format.CSV: "text/csv; charset=utf-8", Format.JSONL: "application/x-ndjson"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,9 @@ def index() -> BaseResponse:
 def take_out(fmt: str) -> Response:
     """The events of the filter as a file. That somebody took them is an event itself."""
     try:
-        wanted = Format(fmt)
+        wanted = ExportFormat(fmt)
     except ValueError:
-        raise not_allowed("format", [each.value for each in Format]) from None
+        raise not_allowed("format", [each.value for each in ExportFormat]) from None
     query = AuditQuery.read(request.form)
     with runtime().db.read() as session:
         which = query.filter(session)
@@ -129,7 +129,7 @@ def take_out(fmt: str) -> Response:
         "Content-Disposition": f'attachment; filename="{name}"',
         "Content-Length": str(spool.size),
     }
-    return Response(spool, content_type=_MEDIA[wanted], headers=headers)
+    return Response(spool, content_type=MEDIA_TYPES[wanted], headers=headers)
 
 
 def _day(name: str, value: str) -> date | None:

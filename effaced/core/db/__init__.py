@@ -1,6 +1,6 @@
 """Engine, sessions and column types, for PostgreSQL and SQLite alike."""
 
-from effaced.core.db.columns import APPEND_ONLY, OWNER_WRITES, Base, Json, UtcDateTime, Word
+from effaced.core.db.columns import APPEND_ONLY, CHANGEABLE, OWNER_WRITES, Base, Json, UtcDateTime, Word
 from effaced.core.db.engine import (
     Database,
     error_code,
@@ -12,6 +12,7 @@ from effaced.core.db.engine import (
 
 __all__ = [
     "APPEND_ONLY",
+    "CHANGEABLE",
     "OWNER_WRITES",
     "Base",
     "Database",

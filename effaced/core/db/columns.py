@@ -14,6 +14,8 @@ from sqlalchemy.types import TypeDecorator
 # What a table's `info` says of the rights that the run role gets; without it, all four.
 APPEND_ONLY = {"run_rights": ("SELECT", "INSERT")}
 OWNER_WRITES = {"run_rights": ("SELECT",)}
+# Of a table that belongs to the trail and may be changed all the same.
+CHANGEABLE = {"run_rights": ("SELECT", "INSERT", "UPDATE", "DELETE")}
 E = TypeVar("E", bound=enum.StrEnum)
 
 

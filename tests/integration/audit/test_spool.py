@@ -16,13 +16,14 @@ from sqlalchemy import func, insert, select, text
 
 from effaced.audit.append import append_one
 from effaced.audit.events import RequestRepeated
-from effaced.audit.export import Format, export
+from effaced.audit.export import export
 from effaced.audit.read import AuditFilter
 from effaced.audit.spool import AT_ONCE, Spool
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.core.db import Database
 from effaced.core.errors import Unavailable
+from effaced.model import ExportFormat
 
 
 def add_events(db: Database, count: int) -> None:
@@ -32,7 +33,7 @@ def add_events(db: Database, count: int) -> None:
 
 
 def take_out(db: Database, folder: Path | None = None) -> Spool:
-    return export(db, AuditFilter(type="REQUEST_REPEATED"), Format.JSONL, actor="cli", spool_dir=folder)
+    return export(db, AuditFilter(type="REQUEST_REPEATED"), ExportFormat.JSONL, actor="cli", spool_dir=folder)
 
 
 def ids(spool: Spool) -> list[int]:

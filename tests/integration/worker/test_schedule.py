@@ -8,11 +8,15 @@ import pytest
 from attempts_cast import Try, ended_entry, hours, write
 from sqlalchemy import func, select, update
 
+from effaced.accounts.api_keys import create_api_key
+from effaced.audit.exports.create import create_export
+from effaced.audit.read import AuditFilter
+from effaced.audit.tables import AuditExport
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
 from effaced.core.db import Database
-from effaced.model import OutboxStatus, StepOutcome
+from effaced.model import ExportFormat, ExportStatus, OutboxStatus, StepOutcome
 from effaced.outbox.absences import recent_alarms
 from effaced.outbox.tables import OutboxRow
 from effaced.retries.overrides import ALL
@@ -79,3 +83,17 @@ def test_a_sweep_has_waits_end_in_time_after_the_clock_was_set_back(
         scheduler.tick()
         with db.read() as session:
             assert session.get_one(OutboxRow, entry_id).gate == now() + HALF_A_MINUTE
+
+
+def test_a_sweep_makes_the_exports_that_are_due_and_does_not_wait_for_them(
+    db: Database, scheduler: Scheduler
+) -> None:
+    with db.begin() as session:
+        key, _ = create_api_key(session, name="auditor", approvals_needed=1, actor="cli")
+    for _ in range(2):
+        with db.begin() as session:
+            create_export(session, AuditFilter(), ExportFormat.CSV, api_key_id=key.id, own_request_only=False)
+        scheduler.tick()
+        scheduler.exports.wait()
+    with db.read() as session:
+        assert list(session.scalars(select(AuditExport.status))) == [ExportStatus.READY] * 2

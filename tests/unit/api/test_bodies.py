@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from effaced.api.bodies import RequestBody, read_body
+from effaced.api.problems import ApiProblem
 from flask import Flask, request
 from werkzeug.exceptions import UnsupportedMediaType
 
-from effaced.api.bodies import RequestBody, read_body
-from effaced.api.problems import ApiProblem
 from effaced.core.errors import Refused
 
 

@@ -1,7 +1,8 @@
-"""What an API key sees of a request's trail: nothing of what other keys have asked."""
+"""What an API key sees of the trail: of its own requests, nothing of what other keys have asked."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from sqlalchemy import select
@@ -14,8 +15,10 @@ from effaced.audit.events import (
     RequestDuplicate,
     RequestSuperseded,
 )
+from effaced.audit.exports.claim import Claimed
 from effaced.audit.read import AuditFilter
 from effaced.audit.tables import AuditEvent
+from effaced.core.errors import NotFound
 from effaced.requests.duplicates import may_reveal
 from effaced.requests.tables import Request
 
@@ -40,6 +43,32 @@ def visible_trail(session: Session, request: Request) -> AuditFilter:
         repeated_by=f"api_key:{request.api_key_id}",
         unnamed=_of_other_keys(session, request),
     )
+
+
+def sent_by(session: Session, request_id: UUID, api_key_id: UUID) -> Request | None:
+    """The request of this id, if this key has sent it."""
+    return session.scalar(select(Request).where(Request.id == request_id, Request.api_key_id == api_key_id))
+
+
+def exported_trail(session: Session, asked: Claimed) -> AuditFilter:
+    """The events of an export. What its key may see is decided here, in the snapshot that they come from.
+
+    When the export was asked for, another key's request may not yet have been there to be left out.
+    """
+    which = AuditFilter(
+        request_id=asked.request_id,
+        type=asked.type,
+        actor=asked.actor,
+        since=asked.since,
+        until=asked.until,
+    )
+    if not asked.own_request_only:
+        return which
+    request = sent_by(session, asked.request_id, asked.api_key_id) if asked.request_id else None
+    if request is None:
+        raise NotFound("The request is not there any more.")
+    seen = visible_trail(session, request)
+    return replace(which, without=seen.without, repeated_by=seen.repeated_by, unnamed=seen.unnamed)
 
 
 def _of_other_keys(session: Session, request: Request) -> frozenset[str]:
