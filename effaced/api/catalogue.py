@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from effaced.api.audit import routes as audit
 from effaced.api.operations.declare import Operation, Routes
 from effaced.api.requests import routes as requests
 
-RESOURCES: tuple[Routes, ...] = (requests.routes,)
+RESOURCES: tuple[Routes, ...] = (requests.routes, audit.routes)
 OPERATIONS: tuple[Operation, ...] = tuple(each for resource in RESOURCES for each in resource)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -9,18 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
+import forked
 import httpx
 import loopback
 import pytest
+from export_cast import Exporter, add_events
+from officers import PASSWORD, add_officer
 from served import PATIENCE, connections, is_open, served, sign_in
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, select
 
 from effaced.accounts.throttle import MOST_PER_ADDRESS
 from effaced.audit.spool import AT_ONCE
 from effaced.audit.tables import AuditEvent
-from effaced.core import clock
 
 Api = Any
 HEAD = b"POST /console/sign-in HTTP/1.1\r\nHost: effaced\r\n"
@@ -158,23 +162,50 @@ def test_frees_an_export_whose_reader_has_gone_away(
 ) -> None:
     api, spool_dir = make_api(migrated_url), tmp_path / "spool"
     spool_dir.mkdir()
-    request = api.post(api.erasure()).get_json()
-    padding = {
-        "at": clock.now(),
-        "type": "REQUEST_RECEIVED",
-        "actor": "system",
-        "payload": {"pad": "x" * 2_000},
-    }
     with api.runtime.db.begin() as session:
-        session.execute(insert(AuditEvent), [{**padding, "request_id": UUID(request["id"])}] * 5_000)
-    path = f"/api/v1/requests/{request['id']}/audit"
-    with served(api.runtime.settings, tmp_path, EFFACED_SPOOL_DIR=str(spool_dir)) as address:
+        add_officer(session, "ada")
+    add_events(api.runtime.db, 5_000, payload={"pad": "x" * 2_000})
+    with (
+        served(api.runtime.settings, tmp_path, EFFACED_SPOOL_DIR=str(spool_dir)) as address,
+        loopback.client(base_url=address) as browser,
+    ):
+        form = {"email": "ada@office.example", "password": PASSWORD}
+        browser.post("/console/sign-in", data={**form, **csrf_of(browser, "/console/sign-in")})
+        form = {**csrf_of(browser, "/console/audit"), "type": "REQUEST_REPEATED"}
         for _ in range(2 * AT_ONCE):
-            with until_allowed(address + path, api.headers()) as answer:
+            with until_allowed(browser, "/console/audit/export/jsonl", form) as answer:
                 assert next(answer.iter_raw(1_000))
-        with until_allowed(address + path, api.headers()) as answer:
-            assert len(answer.read().splitlines()) == 5_001
+        with until_allowed(browser, "/console/audit/export/jsonl", form) as answer:
+            assert len(answer.read().splitlines()) == 5_000
         assert list(spool_dir.iterdir()) == []
+
+
+def test_serves_the_file_of_an_export_that_another_process_made(
+    make_api: Callable[..., Api], migrated_url: str, tmp_path: Path
+) -> None:
+    api = make_api(migrated_url)
+    auditor = Exporter(api, "audit:read")
+    add_events(api.runtime.db, 5_000, payload={"pad": "x" * 200})
+    asked = auditor.asked(filter={"type": "REQUEST_REPEATED"})
+    with served(api.runtime.settings, tmp_path) as address:
+        settings = api.runtime.settings
+        environ = {
+            **os.environ,
+            "EFFACED_DATABASE_URL": settings.database_url,
+            "EFFACED_KEYS": settings.keys.get_secret_value(),
+            "EFFACED_DATAMAP": str(settings.datamap),
+            "EFFACED_RESOLVERS": str(settings.resolvers),
+        }
+        drained = forked.run("drain", environ=environ, folder=tmp_path)
+        assert "Made 1 audit exports." in drained.stdout, drained.stderr
+        headers = api.headers(auditor.token)
+        made = loopback.get(address + asked["links"]["self"], headers=headers).json()
+        for _ in range(10):
+            with httpx.stream("GET", address + made["links"]["file"], headers=headers) as answer:
+                assert next(answer.iter_raw(1_000))
+        file = loopback.get(address + made["links"]["file"], headers=headers)
+    assert (len(file.content), hashlib.sha256(file.content).hexdigest()) == (made["bytes"], made["sha256"])
+    assert len(file.content.splitlines()) == made["events"] == 5_000
 
 
 def test_answers_while_many_sign_in_and_turns_most_of_them_away(
@@ -197,15 +228,21 @@ def test_answers_while_many_sign_in_and_turns_most_of_them_away(
 
 
 @contextmanager
-def until_allowed(url: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
+def until_allowed(browser: httpx.Client, path: str, form: dict[str, str]) -> Iterator[httpx.Response]:
     """The answer, once the server has noticed that earlier readers are gone."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        with httpx.stream("GET", url, headers=headers, timeout=PATIENCE) as answer:
+        with browser.stream("POST", path, data=form) as answer:
             if answer.status_code != 503:
                 yield answer
                 return
     pytest.fail("exports of readers that have gone away are never freed")
+
+
+def csrf_of(browser: httpx.Client, page: str) -> dict[str, str]:
+    token = re.search(r'name="csrf-token" content="([^"]+)"', browser.get(page).text)
+    assert token is not None
+    return {"csrf_token": token[1]}
 
 
 def read_until(client: socket.socket, expected: list[bytes]) -> bool:
