@@ -22,10 +22,10 @@ from effaced.audit.exports.remove import KEPT
 from effaced.audit.tables import AuditEvent, AuditExport, AuditExportChunk
 from effaced.core import clock
 
-NOBODY = "263a11b6-587f-4a68-ae26-4862c1d00a28"
-
 Api = Any
 DAY = timedelta(hours=24)
+
+NOBODY = "263a11b6-587f-4a68-ae26-4862c1d00a28"
 
 
 @pytest.fixture

@@ -164,6 +164,19 @@ class TestTwoProcesses:
         assert (exports_recorded(house.db), chunks_stored(house.db)) == (1, min(events, 1))
         assert house.export(export_id).attempts == 2
 
+    def test_one_whose_export_another_is_making_writes_nothing(self, house: House) -> None:
+        add_events(house.db, 10)
+        export_id = house.ask()
+
+        def be_late() -> None:
+            house.end_lease()
+            with house.db.begin() as session:
+                assert claim.claim(session)
+
+        assert house.maker(be_late).run() == 0
+        assert (house.export(export_id).status, house.export(export_id).token) == (ExportStatus.RUNNING, 2)
+        assert (exports_recorded(house.db), chunks_stored(house.db)) == (0, 0)
+
     def test_one_whose_export_is_deleted_meanwhile_leaves_nothing(self, house: House) -> None:
         add_events(house.db, 10)
         export_id = house.ask()

@@ -449,8 +449,16 @@ def test_an_event_this_version_does_not_understand_is_named_and_not_hidden(event
     assert told == event_type.replace("_", " ").capitalize() + "."
 
 
-# Not on any page: what a call is for is said in a sentence, why it failed by its class and code.
-NOT_SHOWN = (StrEnum, OutboxOperation, model.CallRole, model.FailureKind)
+# Not on any page: what a call is for is said in a sentence, why it failed by its class and code. Exports as
+# jobs are the API's.
+NOT_SHOWN = (
+    StrEnum,
+    OutboxOperation,
+    model.CallRole,
+    model.FailureKind,
+    model.ExportFormat,
+    model.ExportStatus,
+)
 
 
 def test_every_state_has_a_word() -> None:
