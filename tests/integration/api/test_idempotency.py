@@ -168,6 +168,13 @@ def test_a_call_that_failed_is_not_remembered_and_has_no_effect(api: Api, failur
     assert post(api, body={"name": "a"}).status_code == 201, "the key is free"
 
 
+def test_a_constraint_that_is_no_race_is_an_error_of_ours_and_not_tried_again(
+    api: Api, logs: list[Any]
+) -> None:
+    assert api.problem(post(api, body={"name": "constraint"}))[:2] == (500, "internal")
+    assert "call_raced" not in [entry["event"] for entry in logs]
+
+
 def test_a_key_is_its_owner_s_only(api: Api) -> None:
     other = api.new_key("crm")
     assert post(api, body={"name": "a"}).status_code == 201
