@@ -224,9 +224,6 @@ class Runtime(CompositionRoot):
     def export_maker(self) -> ExportMaker:
         return ExportMaker(self.db, self.keyring, exported_trail)
 
-    def export_maker(self) -> ExportMaker:
-        return ExportMaker(self.db, self.keyring, exported_trail)
-
     def tidy(self) -> None:
         """Delete what is no longer needed. The scheduler does this, and every `effaced drain`."""
         with self.db.begin() as session:
