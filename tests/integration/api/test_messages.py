@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from integrators import MESSAGES, STAGES, Integrator, Join, deliver, drain
@@ -170,7 +170,7 @@ class TestRegistering:
         assert other.call("GET", f"/{own['id']}/deliveries/{delivery}").status_code == 404
         assert other.call("POST", f"/{own['id']}/deliveries/{delivery}/replay").status_code == 404
 
-    @pytest.mark.parametrize("name", ["nonsense", "%00", str(uuid4()), "1" * 40])
+    @pytest.mark.parametrize("name", ["nonsense", "%00", "263a11b6-587f-4a68-ae26-4862c1d00a28", "1" * 40])
     def test_what_is_not_there_is_not_found(self, shop: Integrator, name: str) -> None:
         assert shop.call("GET", f"/{name}").status_code == 404
         assert shop.post(f"/{name}/test").status_code == 404
