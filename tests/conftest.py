@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
+import kept_connections
 import postgres_rows
 import psycopg
 import pytest
@@ -201,6 +202,7 @@ def spare_postgres_urls(postgres_admin: PostgresAdmin) -> Iterator[list[str]]:
     urls: list[str] = []
     yield urls
     for url in urls:
+        kept_connections.close_all(make_url(url).database or "")
         postgres_admin.drop(url)
 
 
@@ -221,10 +223,12 @@ def migrated_postgres_url(
         url = spare_postgres_urls.pop()
     else:
         url = postgres_admin.create(template=migrated_postgres_template)
+        kept_connections.keep(make_url(url).database or "")
     yield url
     if postgres_rows.empty(url, migrated_postgres_shape):
         spare_postgres_urls.append(url)
     else:
+        kept_connections.close_all(make_url(url).database or "")
         postgres_admin.drop(url)
 
 
