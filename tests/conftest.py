@@ -13,13 +13,15 @@ import secrets
 import shutil
 import signal
 import sqlite3
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
+import kept_connections
 import postgres_rows
 import psycopg
 import pytest
@@ -33,6 +35,7 @@ from effaced.accounts import passwords
 from effaced.core import clock, log
 from effaced.core.db import Database
 from effaced.core.errors import EffacedError
+from effaced.core.gc_pause import gc_paused
 from effaced.core.servers import Valkey, postgres_server, valkey_server
 
 if TYPE_CHECKING:
@@ -52,6 +55,10 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+# Files there need no disk. A run needs a part of the room, and programs that tests install are run there.
+MEMORY = Path("/dev/shm")
+ROOM = 4 * 1024**3
 
 # Wall time says nothing on a shared machine, so no example is failed for being slow.
 hypothesis.settings.register_profile("default", deadline=None)
@@ -87,7 +94,20 @@ class Servers:
 SERVERS = pytest.StashKey[Servers]()
 
 
+def has_room(folder: Path) -> bool:
+    """Whether tests can keep their files there."""
+    try:
+        about = os.statvfs(folder)
+    except OSError:
+        return False
+    usable = os.access(folder, os.W_OK | os.X_OK) and not about.f_flag & os.ST_NOEXEC
+    return usable and about.f_bavail * about.f_frsize > ROOM
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    # SQLite waits for the disk at each commit, and thousands of tests commit.
+    if "TMPDIR" not in os.environ and has_room(MEMORY):
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
     # As the commands do it: unconfigured, structlog would render every logged exception with its values.
     log.configure("error", "json")
     known = getattr(config, "workerinput", {}).get("effaced_servers", {})
@@ -201,6 +221,7 @@ def spare_postgres_urls(postgres_admin: PostgresAdmin) -> Iterator[list[str]]:
     urls: list[str] = []
     yield urls
     for url in urls:
+        kept_connections.close_all(make_url(url).database or "")
         postgres_admin.drop(url)
 
 
@@ -221,10 +242,12 @@ def migrated_postgres_url(
         url = spare_postgres_urls.pop()
     else:
         url = postgres_admin.create(template=migrated_postgres_template)
+        kept_connections.keep(make_url(url).database or "")
     yield url
     if postgres_rows.empty(url, migrated_postgres_shape):
         spare_postgres_urls.append(url)
     else:
+        kept_connections.close_all(make_url(url).database or "")
         postgres_admin.drop(url)
 
 
@@ -326,6 +349,12 @@ def browser_page(chromium: Browser) -> Iterator[Page]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("browser") and chromium_path() is None:
         (pytest.fail if IN_CI else pytest.skip)(NO_CHROMIUM)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    with gc_paused():  # all that is collected stays to the end
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

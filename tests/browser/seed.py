@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from officers import new_officer
 from planned import planned
 from pydantic import SecretStr
 from quick_database import open_quickly
-from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, insert
+from sqlalchemy import Column, Date, ForeignKey, Integer, MetaData, String, Table, text
 
 from effaced.accounts.api_keys import create_api_key
 from effaced.accounts.key_rules import NewApiKey
@@ -260,29 +260,22 @@ def open_house(url: str, folder: Path, *, people: int = 120, zone: str = "Europe
 
 
 def _move_in(database: Database, people: int) -> None:
+    everybody = range(1, people + 1)
+    rows = {
+        "customers (id, name, email, box)": [
+            f"{n}, 'Person {n}', 'p{n}@example.com', " + (f"'K-{n}'" if n in ON_PAPER else "NULL")
+            for n in everybody
+        ],
+        "orders (customer_id, article)": [f"{n}, 'lamp'" for n in everybody for _ in range(1 + n % 4)],
+        "invoices (customer_id, billed_on)": [
+            f"{n}, '{2015 if n in OLD else 2026}-01-05'" for n in everybody
+        ],
+    }
     with database.begin() as session:
-        company.create_all(session.connection())
-        everybody = range(1, people + 1)
-        session.execute(
-            insert(customers),
-            [
-                {
-                    "id": n,
-                    "name": f"Person {n}",
-                    "email": f"p{n}@example.com",
-                    "box": f"K-{n}" if n in ON_PAPER else None,
-                }
-                for n in everybody
-            ],
-        )
-        session.execute(
-            insert(orders),
-            [{"customer_id": n, "article": "lamp"} for n in everybody for _ in range(1 + n % 4)],
-        )
-        session.execute(
-            insert(invoices),
-            [{"customer_id": n, "billed_on": date(2015 if n in OLD else 2026, 1, 5)} for n in everybody],
-        )
+        company.create_all(session.connection(), checkfirst=False)
+        # Each in one statement: from a list of values, the driver makes one for each row.
+        for table, lines in rows.items():
+            session.execute(text(f"INSERT INTO {table} VALUES ({'), ('.join(lines)})"))
 
 
 def fill(house: House, now: datetime, *, completed: int = 4) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from fleet import fleet, recording
+from quick_database import open_quickly
 from saga_cast import House, add_request
 from sqlalchemy import select, text
 from waiting import eventually
 
-from effaced.core.db import Database
 from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus
 from effaced.outbox.tables import Operation
 from effaced.requests.tables import Request
@@ -69,7 +69,7 @@ class Move:
 
 @contextmanager
 def watched(database_url: str) -> Iterator[House]:
-    house = House(Database(database_url))
+    house = House(open_quickly(database_url))
     with house.db.begin() as session:
         session.execute(text(WATCH))
     try:

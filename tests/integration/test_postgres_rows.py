@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import kept_connections
 import postgres_rows
 import psycopg
 import pytest
+from quick_database import open_quickly
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import DBAPIError
 
 from effaced.core.db import Base, Database
 
@@ -65,3 +69,57 @@ def test_a_database_that_was_changed_is_not_used_again(
 ) -> None:
     run(used, change)
     assert not postgres_rows.empty(used, migrated_postgres_shape)
+
+
+@pytest.fixture
+def kept(used: str) -> Iterator[str]:
+    """A database whose connections are kept from one test to the next."""
+    name = make_url(used).database or ""
+    kept_connections.keep(name)
+    yield used
+    kept_connections.close_all(name)
+
+
+def process_of(url: str, *statements: str) -> int:
+    """What a test does that opens the database: the statements, and who served them."""
+    database = open_quickly(url)
+    with database.begin() as session:
+        for statement in statements:
+            session.execute(text(statement))
+        pid: int = session.scalar(text("SELECT pg_backend_pid()"))
+    database.dispose()
+    return pid
+
+
+def test_a_connection_is_taken_over_by_the_next_test_alone(kept: str, migrated_postgres_shape: str) -> None:
+    first = process_of(kept)
+    second = process_of(kept)
+    assert first != second
+    assert postgres_rows.empty(kept, migrated_postgres_shape)
+    assert process_of(kept) in (first, second)
+
+
+def test_a_kept_connection_remembers_nothing(kept: str, migrated_postgres_shape: str) -> None:
+    lock = "SELECT pg_advisory_lock(7)"
+    first = process_of(kept, "SET lock_timeout = 7", lock, *["SELECT 1 AS often"] * 8)
+    assert postgres_rows.empty(kept, migrated_postgres_shape)
+    database = open_quickly(kept)
+    with database.read() as session:
+        assert session.scalar(text("SELECT pg_backend_pid()")) == first
+        assert session.scalar(text("SHOW lock_timeout")) == "5s"
+        assert session.scalar(text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")) == 0
+        assert session.scalar(text("SELECT count(*) FROM pg_prepared_statements")) == 0
+        for _ in range(8):
+            assert session.scalar(text("SELECT 1 AS often")) == 1
+    database.dispose()
+
+
+def test_connections_that_a_test_left_open_are_cut(kept: str, migrated_postgres_shape: str) -> None:
+    database = open_quickly(kept)
+    session = database.sessions()
+    session.execute(text("SELECT 1"))
+    assert postgres_rows.empty(kept, migrated_postgres_shape)
+    with pytest.raises(DBAPIError):
+        session.execute(text("SELECT 1"))
+    session.close()
+    database.dispose()

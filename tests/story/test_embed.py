@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import forked
 import pytest
 from sqlalchemy import create_engine, text
 
@@ -82,9 +83,13 @@ class Shop:
             (folder / name).write_text(content, encoding="utf-8")
 
     def run(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=self.folder, env=self.environ, capture_output=True, text=True
-        )
+        done = forked.run(*arguments, environ=self.environ, folder=self.folder, python=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def run_from_nothing(self, *arguments: str) -> str:
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, cwd=self.folder, env=self.environ, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -125,7 +130,7 @@ def test_erases_in_the_applications_own_transaction_and_calls_afterwards(shop: S
     assert shop.rows("SELECT customer_id FROM orders") == [2]
     assert shop.rows("SELECT ref FROM goodbyes") == [ref]
     assert set(crm.people) == {"c-1", "c-2"}, "nobody is called before the commit"
-    assert "1 settled" in shop.run("carry_out.py")
+    assert "1 settled" in shop.run_from_nothing("carry_out.py")
     assert set(crm.people) == {"c-2"}
     assert shop.rows("SELECT status FROM effaced_requests") == ["completed"]
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from quick_database import open_quickly
 from sqlalchemy import create_engine
 from sqlalchemy.orm import sessionmaker
 from waiting import PATIENCE
@@ -21,7 +22,6 @@ from effaced.breakers.stores.base import BreakerStore
 from effaced.breakers.stores.memory import MemoryBreakerStore
 from effaced.breakers.stores.redis import RedisBreakerStore
 from effaced.breakers.stores.sql import SqlBreakerStore
-from effaced.core.db import Database
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 CRM, API = "resolver:crm", "host:api.example"
@@ -57,7 +57,7 @@ class Where:
                 return
             database = None
             if self.database_url:
-                database = Database(self.database_url, pool_size=10)
+                database = open_quickly(self.database_url, pool_size=10)
                 stack.callback(database.dispose)
             if self.kind in ("sqlite", "postgresql"):
                 assert database is not None

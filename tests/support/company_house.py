@@ -17,6 +17,7 @@ from uuid import UUID
 import httpx
 import loopback
 from forked import Forked
+from quick_database import open_quickly
 from redis import Redis
 from sqlalchemy import func, select
 from waiting import PATIENCE, eventually
@@ -29,7 +30,6 @@ from effaced.audit.tables import AuditEvent
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
-from effaced.core.db import Database
 from effaced.deadletters.tables import DeadLetter
 from effaced.demo.company import create_company, fill_company, vendor_records
 from effaced.demo.vendors import Vendors
@@ -58,7 +58,7 @@ class Company:
     processes: list[Process] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.db = Database(self.database_url)
+        self.db = open_quickly(self.database_url)
 
     # --- processes ---
 
@@ -224,7 +224,7 @@ def company(
     """
     with ExitStack() as stack:
         vendors = stack.enter_context(Vendors())
-        database = Database(database_url)
+        database = open_quickly(database_url)
         create_company(database.engine)
         with database.begin() as session:
             people = fill_company(session, 40)

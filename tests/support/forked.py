@@ -1,4 +1,4 @@
-"""`effaced ...` as a process of its own, forked from one that has everything imported.
+"""`effaced ...` and `python ...` as processes of their own, forked from one that has everything imported.
 
 A process that starts from nothing spends seconds of CPU on imports before it does what a test is about.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,10 +35,13 @@ class Forked:
         errors: Path | None = None,
         typed: str = "",
         unread: bool = False,
+        python: bool = False,
     ) -> None:
         self.args = arguments
+        begin = _begin_python if python else _begin_effaced
         self._process: ForkServerProcess = context.Process(
-            target=_run, args=(arguments, dict(environ), folder, output, errors or output, typed, unread)
+            target=_run,
+            args=(begin, arguments, dict(environ), folder, output, errors or output, typed, unread),
         )
         self._process.start()
         assert self._process.pid is not None
@@ -57,12 +61,29 @@ class Forked:
 
 
 def run(
-    *arguments: str, environ: Mapping[str, str], folder: Path, typed: str = "", unread: bool = False
+    *arguments: str,
+    environ: Mapping[str, str],
+    folder: Path,
+    typed: str = "",
+    unread: bool = False,
+    python: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """The command from start to end, as subprocess.run would give it; `unread`: nobody reads its output."""
+    """The command from start to end, as subprocess.run would give it; `unread`: nobody reads its output.
+
+    With `python` it is one of the interpreter: a script's path or `-c` and code, and arguments.
+    """
     with TemporaryDirectory() as place:
         output, errors = Path(place, "output"), Path(place, "errors")
-        process = Forked(arguments, environ, folder, output, errors=errors, typed=typed, unread=unread)
+        process = Forked(
+            arguments,
+            environ,
+            folder,
+            output,
+            errors=errors,
+            typed=typed,
+            unread=unread,
+            python=python,
+        )
         try:
             code = process.wait(PATIENCE)
         finally:
@@ -70,7 +91,25 @@ def run(
         return subprocess.CompletedProcess(arguments, code, output.read_text(), errors.read_text())
 
 
+def _begin_effaced(*arguments: str) -> None:
+    from effaced.cli.main import main
+
+    sys.argv = ["effaced", *arguments]
+    main()
+
+
+def _begin_python(script: str, *arguments: str) -> None:
+    sys.path.insert(0, str(Path.cwd()))
+    if script == "-c":
+        sys.argv = ["-c", *arguments[1:]]
+        exec(compile(arguments[0], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        sys.argv = [script, *arguments]
+        runpy.run_path(script, run_name="__main__")
+
+
 def _run(
+    begin: Callable[..., None],
     arguments: tuple[str, ...],
     environ: dict[str, str],
     folder: Path,
@@ -79,8 +118,6 @@ def _run(
     typed: str,
     unread: bool,
 ) -> None:
-    from effaced.cli.main import main
-
     if VARIABLE in environ:
         record_calls(environ[VARIABLE])
     os.setsid()
@@ -99,5 +136,4 @@ def _run(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
-    sys.argv = ["effaced", *arguments]
-    main()
+    begin(*arguments)

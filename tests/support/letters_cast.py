@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from officers import add_officer
+from quick_database import open_quickly
 from saga_cast import KEYRING, House, Vendor
 from sqlalchemy import delete, func, select
 
@@ -40,7 +41,10 @@ def databases(
     path = tmp_path_factory.mktemp("letters") / "letters.db"
     shutil.copyfile(migrated_sqlite_template, path)
     url = postgres_admin.create(template=migrated_postgres_template)
-    made = {"sqlite": Database(f"sqlite:///{path}", pool_size=8), "postgresql": Database(url, pool_size=8)}
+    made = {
+        "sqlite": open_quickly(f"sqlite:///{path}", pool_size=8),
+        "postgresql": open_quickly(url, pool_size=8),
+    }
     yield made
     for database in made.values():
         database.dispose()

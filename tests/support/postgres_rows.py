@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import kept_connections
 import psycopg
 
 # A row of the catalogue that is changed or made anew has another xmin, and a copy keeps its template's: two
@@ -76,16 +77,22 @@ def shape(url: str) -> str:
 def empty(url: str, wanted: str) -> bool:
     """Remove all rows, and every table that is not effaced's; whether the database then has that shape."""
     try:
-        with closing(psycopg.connect(url, autocommit=True)) as connection:
+        with closing(kept_connections.any_of(url)) as connection:
+            database = connection.info.dbname
+            connection.autocommit = True
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s)",
+                [kept_connections.server_processes(database)],
             )
             if (connection.execute(_LARGEST).fetchone() or (0,))[0] > _TOO_LARGE:
                 return False
             connection.execute("SET session_replication_role = replica")
             connection.execute(_REMOVE_ALL)
-            return _shape(connection) == wanted
+            if _shape(connection) != wanted:
+                return False
+        kept_connections.renew(database)
+        return True
     except psycopg.Error:
         return False
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import click
 import pytest
 from click.testing import CliRunner, Result
+from quick_database import open_quickly
 
 from effaced.accounts.api_keys import authenticate
 from effaced.accounts.sign_in import Attempt, sign_in
 from effaced.cli.groups import apikey, officer
 from effaced.core.config import Settings
 from effaced.core.crypto import Keyring, new_key
-from effaced.core.db import Database
 from effaced.core.errors import Conflict, NotFound, Refused
 
 Run = Callable[..., Result]
@@ -40,7 +40,7 @@ def run(migrated_sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def may_sign_in(url: str, password: str) -> bool:
     attempt = Attempt("ada@example.org", password, address="192.0.2.1")
-    return sign_in(Database(url), Keyring.parse(new_key()), attempt).officer is not None
+    return sign_in(open_quickly(url), Keyring.parse(new_key()), attempt).officer is not None
 
 
 def test_an_added_officer_can_sign_in(run: Run, migrated_sqlite_url: str) -> None:
@@ -98,7 +98,7 @@ def test_an_unknown_officer_is_not_found(run: Run, command: tuple[str, ...]) -> 
 
 def test_a_new_key_goes_to_standard_output_alone(run: Run, migrated_sqlite_url: str) -> None:
     result = run(apikey, "new", "--name", "web shop", "--approvals", "0")
-    with Database(migrated_sqlite_url).read() as session:
+    with open_quickly(migrated_sqlite_url).read() as session:
         key = authenticate(session, result.stdout.strip())
     assert key is not None
     assert (key.name, key.approvals_needed) == ("web shop", 0)
@@ -127,7 +127,7 @@ def test_keys_are_listed_without_their_secrets(run: Run) -> None:
 def test_a_revoked_key_is_no_good_any_more(run: Run, migrated_sqlite_url: str, by: str) -> None:
     token = run(apikey, "new", "--name", "web shop").stdout.strip()
     run(apikey, "revoke", "web shop" if by == "name" else token.rsplit("_", 1)[0])
-    with Database(migrated_sqlite_url).read() as session:
+    with open_quickly(migrated_sqlite_url).read() as session:
         assert authenticate(session, token) is None
     assert "revoked" in run(apikey, "list").output
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
+from quick_database import open_quickly
 from sqlalchemy import func, insert, select, text
 
 from effaced.audit.append import append_one
@@ -57,7 +58,7 @@ def files_up_to(size: int) -> Iterator[None]:
 
 
 def test_exports_and_writers_go_on_while_a_writer_is_open(migrated_postgres_url: str) -> None:
-    database = Database(migrated_postgres_url, lock_timeout_ms=1_000)
+    database = open_quickly(migrated_postgres_url, lock_timeout_ms=1_000)
     with database.begin() as late:
         append_one(late, RequestRepeated())
         add_events(database, 1)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from breaker_cast import CRM, FAILURE, NOON, registry
+from quick_database import open_quickly
 from sqlalchemy import text
 
 from effaced.breakers.registry import STORE_UNAVAILABLE, BreakerRegistry
@@ -15,7 +16,7 @@ from effaced.core.db import Database
 
 @pytest.fixture
 def database(migrated_postgres_url: str) -> Iterator[Database]:
-    database = Database(migrated_postgres_url, lock_timeout_ms=50)
+    database = open_quickly(migrated_postgres_url, lock_timeout_ms=50)
     yield database
     database.dispose()
 

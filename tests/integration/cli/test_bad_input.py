@@ -12,11 +12,11 @@ from pathlib import Path
 import forked
 import pytest
 from click.testing import CliRunner
+from quick_database import open_quickly
 
 from effaced import demo
 from effaced.cli.main import COMMANDS, cli
 from effaced.core.crypto import new_key
-from effaced.core.db import Database
 from effaced.demo.company import create_company
 from effaced.demo.vendors import VENDORS
 
@@ -47,7 +47,7 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path, migrated_sqlite_url: str) -> Shell:
-    database = Database(migrated_sqlite_url)
+    database = open_quickly(migrated_sqlite_url)
     create_company(database.engine)
     database.dispose()
     return Shell(tmp_path, migrated_sqlite_url)

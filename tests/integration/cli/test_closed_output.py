@@ -9,11 +9,11 @@ from pathlib import Path
 
 import forked
 import pytest
+from quick_database import open_quickly
 
 from effaced.audit.append import append_one
 from effaced.audit.events import DuplicateReleased
 from effaced.core.crypto import new_key
-from effaced.core.db import Database
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def environ(migrated_sqlite_url: str, tmp_path: Path) -> dict[str, str]:
         "version: 1\nsubject: {table: t, key: id}\nrefs: {person: {column: id}}\n"
         "tables: {t: {rows: keep, columns: {id: not_personal}}}\n"
     )
-    database = Database(migrated_sqlite_url)
+    database = open_quickly(migrated_sqlite_url)
     with database.begin() as session:
         append_one(session, DuplicateReleased())
     database.dispose()

@@ -16,12 +16,12 @@ from uuid import UUID
 import pytest
 from click.testing import CliRunner, Result
 from letters_cast import Post
+from quick_database import open_quickly
 from saga_cast import KEYRING
 from waiting import PATIENCE, eventually
 
 from effaced.cli.groups import deadletter
 from effaced.core.config import Settings
-from effaced.core.db import Database
 from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import DeadLetterStatus, new_id
@@ -37,7 +37,7 @@ def keys() -> str:
 
 @pytest.fixture
 def post(migrated_sqlite_url: str) -> Iterator[Post]:
-    database = Database(migrated_sqlite_url)
+    database = open_quickly(migrated_sqlite_url)
     yield Post(database)
     database.dispose()
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
+from quick_database import open_quickly
 from sqlalchemy import select
 
 from effaced.audit.notes import read_notes
@@ -18,7 +19,6 @@ from effaced.audit.tables import AuditEvent
 from effaced.cli.groups import resolver
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
-from effaced.core.db import Database
 from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.model import SubjectKey, SubjectRef, new_id
 from effaced.outbox.enqueue import Call, enqueue
@@ -55,7 +55,7 @@ def listed(run: Callable[..., Result]) -> dict[str, Any]:
 
 
 def test_list_counts_what_waits(run: Callable[..., Result], settings: Settings) -> None:
-    database = Database(settings.database_url)
+    database = open_quickly(settings.database_url)
     with database.begin() as session:
         calls = [
             Call(name, SubjectRef("person", "1"), after=after)
@@ -95,7 +95,7 @@ def test_all_are_paused_together(run: Callable[..., Result]) -> None:
 
 def test_it_is_in_the_trail_and_the_reason_in_a_note(run: Callable[..., Result], settings: Settings) -> None:
     run("pause", "crm", "--reason", "moving house")
-    database = Database(settings.database_url)
+    database = open_quickly(settings.database_url)
     with database.read() as session:
         event = session.scalars(select(AuditEvent)).one()
         notes = read_notes(session, settings.keyring, [UUID(event.payload["note_id"])])

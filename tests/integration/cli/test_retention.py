@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from quick_database import open_quickly
 from retention_cast import ERASED, INVOICE_DUE, LAST_DUE, LINE_DUE, Shop, on
 
 from effaced.cli.groups import retention
 from effaced.core.config import Settings
-from effaced.core.db import Database
 from effaced.core.errors import NotFound, Refused
 from effaced.runtime import Runtime
 
@@ -23,7 +23,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def shop(migrated_sqlite_url: str, tmp_path: Path) -> Iterator[Shop]:
-    database = Database(migrated_sqlite_url)
+    database = open_quickly(migrated_sqlite_url)
     yield Shop(database, tmp_path)
     database.dispose()
 

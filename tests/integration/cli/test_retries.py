@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from attempts_cast import Try, write
 from click.testing import CliRunner, Result
+from quick_database import open_quickly
 from sqlalchemy import select
 
 from effaced.audit.notes import read_notes
@@ -42,7 +43,7 @@ def settings(migrated_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
-    made = Database(settings.database_url)
+    made = open_quickly(settings.database_url)
     yield made
     made.dispose()
 

@@ -32,6 +32,8 @@ def test_an_auditor_can_send_no_form_that_changes_anything(app: Flask, cleo: Vis
 
 
 def test_no_form_is_taken_without_its_token(app: Flask, ada: Visitor) -> None:
+    ada.get("/console/audit")
+    assert ada.token
     ada.token = "forged"
     assert {path: 400 for _, path in posts(app)} == {
         path: ada.post(path).status_code for _, path in posts(app)
@@ -39,6 +41,7 @@ def test_no_form_is_taken_without_its_token(app: Flask, ada: Visitor) -> None:
 
 
 def test_the_token_may_come_in_a_header(ada: Visitor) -> None:
+    ada.get("/console/audit")
     token, ada.token = ada.token, ""
     answer = ada.post("/console/theme", {"theme": "dark"}, headers={"X-CSRFToken": token})
     assert answer.status_code == 303

@@ -9,6 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from quick_database import open_quickly
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
@@ -61,13 +62,13 @@ def company_database(request: pytest.FixtureRequest) -> Iterator[Database]:
     """One database for all tests of a module: a test commits nothing, so each finds it empty."""
     if request.param == "sqlite":
         folder = request.getfixturevalue("tmp_path_factory").mktemp("company")
-        database = Database(f"sqlite:///{folder / 'company.db'}")
+        database = open_quickly(f"sqlite:///{folder / 'company.db'}")
         yield database
         database.dispose()
         return
     admin = request.getfixturevalue("postgres_admin")
     url = admin.create()
-    database = Database(url)
+    database = open_quickly(url)
     yield database
     database.dispose()
     admin.drop(url)

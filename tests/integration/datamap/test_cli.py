@@ -8,13 +8,13 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 from click.testing import CliRunner
+from quick_database import open_quickly
 from sqlalchemy import text
 
 from effaced.cli.groups import datamap
 from effaced.core import clock
 from effaced.core.config import Settings
 from effaced.core.crypto import new_key
-from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError, NotFound
 
 MAP = """\
@@ -34,7 +34,7 @@ not_personal: [products]
 
 @pytest.fixture
 def settings(tmp_path, fresh_sqlite_url) -> Settings:
-    database = Database(fresh_sqlite_url)
+    database = open_quickly(fresh_sqlite_url)
     with database.begin() as session:
         for statement in (
             "CREATE TABLE people (id integer PRIMARY KEY, name text)",
@@ -177,7 +177,7 @@ def test_show_tells_paths_what_is_scrubbed_and_where_it_was_found(run, settings)
     columns = """{person: {retain: law}, body: {scrub: [name]}, doc: {json: {"$.a[*].b": delete}}}"""
     notes = f"  notes: {{link: {{to: people, on: {{person: id}}}}, columns: {columns}}}\n"
     settings.datamap.write_text(MAP.replace("not_personal: [products]", notes + "not_personal: [products]"))
-    database = Database(settings.database_url)
+    database = open_quickly(settings.database_url)
     with database.begin() as session:
         session.execute(text("CREATE TABLE notes (person integer, body text, doc text)"))
         session.execute(text("INSERT INTO notes VALUES (1, 'Alice called', '{}'), (1, 'tea', NULL)"))
@@ -189,7 +189,7 @@ def test_show_tells_paths_what_is_scrubbed_and_where_it_was_found(run, settings)
 
 
 def test_check_notes_what_only_the_database_can_decide(run, settings):
-    database = Database(settings.database_url)
+    database = open_quickly(settings.database_url)
     with database.begin() as session:
         session.execute(text("DROP TABLE people"))
         session.execute(

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from quick_database import open_quickly
 
-from effaced.core.db import Database
 from effaced.draft.draft import draft_map
 
 NOUNS = [
@@ -84,7 +84,7 @@ def test_every_table_and_column_is_spoken_of_once(schema, rows):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "company.db"
         _create(path, schema, rows, subject)
-        database = Database(f"sqlite:///{path}")
+        database = open_quickly(f"sqlite:///{path}")
         with database.read() as session:
             told = yaml.load(draft_map(session.connection(), subjects=[subject]).text, _Plain)
         database.dispose()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from quick_database import open_quickly
 from requests_cast import Office
 from sqlalchemy import event, select, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from effaced.audit.tables import AuditEvent
 from effaced.core import clock
-from effaced.core.db import Database
 from effaced.datamap.compile.batches import batch_statement
 from effaced.datamap.load.file import load_map
 from effaced.datamap.plan.erasure import plan_erasure
@@ -178,7 +178,7 @@ def test_a_process_that_stops_begins_no_other_batch_and_another_continues_at_onc
 
 def test_a_batch_of_a_prepared_statement_finds_its_rows_by_their_place(migrated_postgres_url, tmp_path):
     """PostgreSQL plans what is prepared for the average person, who has few rows that lie together."""
-    database = Database(migrated_postgres_url)
+    database = open_quickly(migrated_postgres_url)
     big = BigOffice(database, tmp_path)
     with database.begin() as session:
         session.execute(text("CREATE INDEX ON visits (person)"))

@@ -6,11 +6,11 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from quick_database import open_quickly
 from requests_cast import EXECUTE_KEEP, Office, trigger_function
 from sqlalchemy import text
 
 from effaced.core import clock
-from effaced.core.db import Database
 from effaced.core.errors import Conflict, NotFound, Refused
 from effaced.model import DeadLetterDomain, DeadLetterStatus, OutboxStatus, RequestStatus, new_id
 from effaced.requests.approve import approve, approve_and_execute
@@ -225,7 +225,7 @@ class TestFailure:
     ) -> None:
         office = postgres_office
         request = office.receive(approvals=0).request
-        hasty = Database(migrated_postgres_url, lock_timeout_ms=50)
+        hasty = open_quickly(migrated_postgres_url, lock_timeout_ms=50)
         executor = Executor(hasty, office.keyring, office.plan, office.registry)
         with office.db.begin() as session:
             session.execute(text("SELECT * FROM people FOR UPDATE"))

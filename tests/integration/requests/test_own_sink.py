@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from quick_database import open_quickly
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
@@ -121,7 +122,7 @@ def trail(database: Database) -> list[str]:
 def expected(migrated_sqlite_template: Path, tmp_path: Path) -> list[str]:
     """What the trail has of the same, without a sink."""
     (folder := tmp_path / "expected").mkdir()
-    database = Database(f"sqlite:///{shutil.copyfile(migrated_sqlite_template, folder / 'trail.db')}")
+    database = open_quickly(f"sqlite:///{shutil.copyfile(migrated_sqlite_template, folder / 'trail.db')}")
     go_through(database, folder, None)
     types = trail(database)
     database.dispose()

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from quick_database import open_quickly
 from requests_cast import Office
 from retention_cast import LAST_DUE, on
 from retention_cast import Shop as Keeper
@@ -143,7 +144,7 @@ class TestEmbedded:
     def test_another_table_under_the_same_name_is_another_schema(
         self, migrated_postgres_url: str, tmp_path: Path
     ) -> None:
-        database = Database(migrated_postgres_url)
+        database = open_quickly(migrated_postgres_url)
         shop = Shop(database, tmp_path)
         shop.run("CREATE SCHEMA tenant")
         shop.run("CREATE TABLE tenant.customers (id integer PRIMARY KEY, email text, city text, phone text)")
@@ -272,7 +273,7 @@ LEAVES = {
 
 @pytest.fixture
 def many_tables(migrated_postgres_url: str) -> Database:
-    database = Database(migrated_postgres_url)
+    database = open_quickly(migrated_postgres_url)
     with database.begin() as session:
         for statement in (
             "CREATE SCHEMA far",

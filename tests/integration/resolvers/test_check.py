@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from quick_database import open_quickly
 from sqlalchemy import text
 
 from effaced.cli.groups import resolver as group
 from effaced.core.config import load_settings
 from effaced.core.crypto import new_key
-from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError, NotFound, Refused
 from effaced.demo.vendors import VENDORS, Vendors
 from effaced.model import CheckReason, ReadBackProof
@@ -433,7 +433,7 @@ def test_a_system_that_cannot_be_told_to_delete_has_no_canary_to_erase(run, vend
 @pytest.fixture
 def hashed(environ, tmp_path, migrated_sqlite_url, monkeypatch):
     """A company whose map knows people at the CRM by a hash of their address, kept as it was typed."""
-    database = Database(migrated_sqlite_url)
+    database = open_quickly(migrated_sqlite_url)
     with database.begin() as session:
         session.execute(text("CREATE TABLE customers (id INTEGER PRIMARY KEY, hash TEXT)"))
         session.execute(text(f"INSERT INTO customers VALUES (1, '{AS_TYPED}'), (2, '{LOWERED}'), (3, NULL)"))

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from company_house import eventually
 from fleet import fleet, recording
+from quick_database import open_quickly
 from saga_breakers import Block
 from saga_cast import CheckingVendor, House, Vendor, add_request
 from sqlalchemy import func, select, text
 
 from effaced.core import clock
-from effaced.core.db import Database, dbtime
+from effaced.core.db import dbtime
 from effaced.core.db.pipeline import Pipeline
 from effaced.model import DeliveryStatus, NoticeType, OutboxStatus, Verification, new_id
 from effaced.notify.claim import claim as claim_delivery
@@ -29,7 +30,7 @@ CALLS = 30
 
 @pytest.fixture
 def shared(migrated_postgres_url: str) -> Iterator[House]:
-    database = Database(migrated_postgres_url)
+    database = open_quickly(migrated_postgres_url)
     yield House(database)
     database.dispose()
 
@@ -173,7 +174,7 @@ class TestAMachineThatIsFiveMinutesAhead:
 def test_a_look_at_the_database_s_clock_keeps_what_its_connection_has_prepared(
     migrated_postgres_url: str,
 ) -> None:
-    database = Database(migrated_postgres_url, pool_size=1)
+    database = open_quickly(migrated_postgres_url, pool_size=1)
     try:
         with database.begin() as session:
             for _ in range(10):

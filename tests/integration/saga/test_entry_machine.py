@@ -27,6 +27,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from quick_database import open_quickly
 from saga_cast import KEYRING, NOON
 from sqlalchemy import select
 
@@ -449,7 +450,7 @@ def test_every_history_ends_where_the_model_does(
         def open_database(stack: ExitStack) -> Database:
             path = tmp_path / f"{os.urandom(6).hex()}.db"
             shutil.copyfile(template, path)
-            database = Database(f"sqlite:///{path}")
+            database = open_quickly(f"sqlite:///{path}")
             stack.callback(path.unlink)
             stack.callback(database.dispose)
             return database
@@ -459,7 +460,7 @@ def test_every_history_ends_where_the_model_does(
 
         def open_database(stack: ExitStack) -> Database:
             url = admin.create(template=template)
-            database = Database(url)
+            database = open_quickly(url)
             stack.callback(admin.drop, url)
             stack.callback(database.dispose)
             return database

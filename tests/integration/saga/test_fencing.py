@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from quick_database import open_quickly
 from saga_cast import KEYRING, NOON, House, Vendor
 from sqlalchemy import create_engine, event, text, update
 from sqlalchemy.exc import OperationalError
@@ -17,7 +18,6 @@ from sqlalchemy.orm import Session, sessionmaker
 from effaced.audit.sink import DatabaseAuditSink
 from effaced.core import clock
 from effaced.core.clock import ManualClock
-from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError, Unavailable
 from effaced.model import OutboxOperation, OutboxStatus, RequestStatus, SubjectRef
 from effaced.outbox.claim import claim, claim_crashed
@@ -78,7 +78,7 @@ class TestClaim:
         assert [entry.resolver for entry in take(house)] == ["crm"]
 
     def test_skips_what_another_transaction_is_taking(self, migrated_postgres_url: str) -> None:
-        house = House(Database(migrated_postgres_url))
+        house = House(open_quickly(migrated_postgres_url))
         house.request(("crm", "1"), ("crm", "2"))
         with house.db.begin() as one, house.db.begin() as other:
             mine = claim(one, "crm", limit=1, lease=LEASE)
@@ -164,7 +164,7 @@ class TestCrash:
     def test_one_is_claimed_at_a_time_also_when_the_planner_expects_a_tiny_table(
         self, migrated_postgres_url: str, noon: ManualClock
     ) -> None:
-        house = House(Database(migrated_postgres_url))
+        house = House(open_quickly(migrated_postgres_url))
         house.request(("crm", "0"))
         with house.db.begin() as session:
             session.execute(text("ANALYZE effaced_outbox"))

@@ -9,12 +9,12 @@ from datetime import timedelta
 from threading import Barrier
 
 import pytest
+from quick_database import open_quickly
 from saga_cast import KEYRING, NOON, House, Vendor
 
 from effaced import doorbell
 from effaced.core import clock
 from effaced.core.clock import ManualClock
-from effaced.core.db import Database
 from effaced.core.errors import ConfigurationError, ResolverError
 from effaced.model import OutboxStatus, RequestStatus, SubjectRef
 from effaced.outbox.claim import claim
@@ -175,7 +175,7 @@ def test_two_that_end_at_the_same_moment_release_once(
     migrated_postgres_url: str, rings: list[frozenset[str]], rounds: int
 ) -> None:
     """Two flushes settle the two predecessors of one call at once: one of them sees it free, not both."""
-    house = House(Database(migrated_postgres_url, pool_size=8))
+    house = House(open_quickly(migrated_postgres_url, pool_size=8))
     house.vendor("a", Vendor())
     house.vendor("b", Vendor())
     house.vendor("z", Vendor(), after=("a", "b"))

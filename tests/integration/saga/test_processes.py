@@ -10,18 +10,18 @@ from uuid import UUID
 
 import pytest
 from fleet import Received, busiest, fleet, recording
+from quick_database import open_quickly
 from saga_cast import House, add_request
 from sqlalchemy import select
 from waiting import eventually
 
-from effaced.core.db import Database
 from effaced.model import AttemptOutcome, OutboxStatus, RequestStatus
 from effaced.retries.tables import Attempt
 
 
 @pytest.fixture
 def shared(migrated_postgres_url: str) -> Iterator[House]:
-    database = Database(migrated_postgres_url)
+    database = open_quickly(migrated_postgres_url)
     yield House(database)
     database.dispose()
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 from correction_cast import ERASED, LEASE, MAP, Bureau
+from quick_database import open_quickly
 from saga_cast import NOON
 from sqlalchemy import select, text
 from waiting import eventually
@@ -293,7 +294,7 @@ class TestANewerCorrection:
 
 @pytest.fixture
 def crowd(migrated_postgres_url: str, tmp_path: Path) -> Iterator[Bureau]:
-    database = Database(migrated_postgres_url, pool_size=8)
+    database = open_quickly(migrated_postgres_url, pool_size=8)
     yield Bureau(database, tmp_path, people=400)
     database.dispose()
 
