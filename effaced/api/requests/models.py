@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from effaced.accounts.metadata import KEY_PATTERN, MOST_KEYS, VALUE_PATTERN
@@ -25,13 +25,38 @@ from effaced.model import (
     Verification,
 )
 from effaced.requests.read import Due, OpenState
+from effaced.retries.policy import RetryPolicy
 
 MOST_CORRECTIONS, LONGEST_VALUE = 50, 10_000
 # No policy has as many fields. Each wrong name is answered with the closest right one, which costs time.
 MOST_POLICY_FIELDS = 50
 
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
-PolicyFields = Annotated[dict[str, Any], Field(max_length=MOST_POLICY_FIELDS)]
+
+
+def _policy_schema() -> dict[str, Any]:
+    """The fields of the retry policy, each of which may be left out."""
+    whole = RetryPolicy.model_json_schema()
+    fields = {
+        name: {**whole["$defs"][each["$ref"].rpartition("/")[2]]} if "$ref" in each else dict(each)
+        for name, each in whole["properties"].items()
+    }
+    for each in fields.values():
+        each.pop("default", None)
+    return {
+        "type": "object",
+        "properties": fields,
+        "additionalProperties": False,
+        "maxProperties": MOST_POLICY_FIELDS,
+    }
+
+
+# The policy itself says what is wrong with a field. Names are checked before, since it repeats them.
+PolicyFields = Annotated[
+    dict[Annotated[str, StringConstraints(pattern=r"^[a-z_0-9]{1,64}$")], Any],
+    Field(max_length=MOST_POLICY_FIELDS),
+    WithJsonSchema(_policy_schema()),
+]
 
 
 # --- sent ---

@@ -234,6 +234,12 @@ def test_a_trace_id_that_can_not_be_used_is_replaced(api: Api, given: str) -> No
     assert re.fullmatch(r"[0-9a-f]{32}", answer.headers["X-Trace-Id"])
 
 
+def test_a_field_of_a_policy_whose_name_may_be_personal_is_not_repeated(api: Api) -> None:
+    answer = api.post(api.erasure(retry={"ada@example.org": 1}))
+    assert api.problem(answer)[2] == {"retry.(unprintable)": "has characters that are not allowed here"}
+    assert "ada" not in answer.text
+
+
 # --- Idempotency-Key ---
 
 
