@@ -148,7 +148,7 @@ def test_a_key_for_an_officer_stops_with_the_officer(run: Run, migrated_sqlite_u
     (listed,) = json.loads(run(apikey, "list", "--json").output)
     assert (listed["officer"], listed["state"]) == ("mara@example.org", "active")
     run(officer, "deactivate", "mara@example.org")
-    with Database(migrated_sqlite_url).read() as session:
+    with open_quickly(migrated_sqlite_url).read() as session:
         assert authenticate(session, token) is None
     (listed,) = json.loads(run(apikey, "list", "--json").output)
     assert listed["state"] == "stopped: its officer may not decide"
