@@ -9,7 +9,7 @@ from effaced.api.openapi.document import document
 
 @click.command()
 def openapi() -> None:
-    """Print the OpenAPI document of the HTTP API, as /api/v1/openapi.json serves it.
+    """Print the OpenAPI document of the HTTP API.
 
     It needs neither settings nor a database: nothing in it is particular to an installation.
     """

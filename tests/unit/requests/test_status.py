@@ -31,7 +31,7 @@ PAIRS = list(product((None, *RequestStatus), RequestEvent))
 # Benches fill tables, and measure what raw SQL would cost, past all rules.
 PAST_THE_RULES = ROOT / "effaced" / "bench"
 # Other things that have a status.
-OF_OTHERS = ("self.status", "redrive.status", "wanted['status']")
+OF_OTHERS = ("self.status", "redrive.status", "export.status", "wanted['status']")
 
 
 def actor(who: Who) -> str:
