@@ -17,9 +17,9 @@ from client_words import (
     docstring,
     formatted,
     names_of,
-    one_line,
     safe,
     snake,
+    wrapped,
 )
 from pydantic import BaseModel
 
@@ -101,11 +101,11 @@ class _Api:
         imports = f"from effaced.client.resources.shared import {', '.join(shared)}\n" if shared else ""
         about = self.about[tag] or f"{tag}."
         return (
-            _HEAD.format(about=one_line(about))
+            _HEAD.format(about=wrapped(about))
             + _IMPORTS
             + imports
             + body
-            + f'\n\nclass {camel(tag)}Api(Resource[M]):\n    """{one_line(about)}"""\n\n'
+            + f'\n\nclass {camel(tag)}Api(Resource[M]):\n    """{wrapped(about, "    ")}"""\n\n'
             + "\n\n".join(methods)
         )
 

@@ -73,6 +73,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def wrapped(text: str, indent: str = "") -> str:
+    """A docstring's text, which ends on a line of its own if it has several."""
+    lines = textwrap.wrap(one_line(text), _LINE)
+    end = f"\n{indent}" if len(lines) > 1 else ""
+    return f"\n{indent}".join(lines) + end
+
+
 def snake(tag: str) -> str:
     return re.sub(r"\W+", "_", tag.lower()).strip("_")
 

@@ -46,7 +46,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "nothing_due": "Nothing that was kept has come due.",
         "waiting": "What was kept waits for rows that point at it.",
         "not_retained": "The data map does not say any more that this is kept.",
-        "unreadable": "What was kept can't be read: a key is missing, or the map knows people differently now.",
+        "unreadable": "What was kept can't be read: a key is missing, or the map has changed.",
         "nothing_to_decide": "This dead letter is not one that this decision is about.",
         "work_not_done": "The work that it stands for has not been done yet.",
         "too_many": "There are as many as there may be; remove one first.",

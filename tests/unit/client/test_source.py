@@ -30,6 +30,7 @@ def test_the_resources_are_current() -> None:
     assert {path.name for path in FOLDER.glob("*.py")} == set(sources)
 
 
+@pytest.mark.skipif(RECORD, reason="those that were there before are imported")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.id)
 def test_every_operation_has_a_method_in_both_clients(operation: Operation) -> None:
     resource, name = METHODS[operation.id]
