@@ -16,6 +16,7 @@ def record(api: Api, recorder: Recorder) -> None:
         "reason": "by e-mail, 2 March",
         "retry": {"max_attempts": 20},
     }
+    recorder.call("plan_new_request", api.token, body={"kind": "erasure", "subject": {"id": "4"}})
     request_id = recorder.call("create_request", api.token, body=body)["id"]
     recorder.call("create_request", api.token, body=api.erasure("5"))
     asyncio.run(api.runtime.runner().run_once())
