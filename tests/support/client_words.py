@@ -73,6 +73,19 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def null_differs(schema: Json) -> bool:
+    """Whether null says something else than leaving the field out: the default is another value."""
+    nullable = {"type": "null"} in schema.get("anyOf", [])
+    return nullable and schema.get("default") is not None
+
+
+def optional(hint: str) -> str:
+    """The hint of an argument that may be left out, and its default."""
+    if "NotGiven" in hint:
+        return f"{hint} = NOT_GIVEN"
+    return f"{hint} = None" if "| None" in hint else f"{hint} | None = None"
+
+
 def wrapped(text: str, indent: str = "") -> str:
     """A docstring's text, which ends on a line of its own if it has several."""
     lines = textwrap.wrap(one_line(text), _LINE)

@@ -43,6 +43,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], Callable[[str], str]], ...] = (
     ("id", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), _made_up_id),
     ("ref", re.compile(r"\bER-[0-9A-Z]{4}-[0-9A-Z]{4}\b"), _made_up_ref),
     ("token", re.compile(r"\beff_[a-z2-7]{8}_[a-z2-7]{32}\b"), lambda _: "eff_kq3vx7ab_…"),
+    ("prefix", re.compile(r"\beff_[a-z2-7]{8}\b"), lambda _: "eff_kq3vx7ab"),
     ("secret", re.compile(r"\bwhsec_[A-Za-z0-9+/]{20,}={0,2}"), lambda _: "whsec_…"),
     ("hash", re.compile(r"\b[0-9a-f]{64}\b"), _hex(64)),
     ("trace", re.compile(r"\b[0-9a-f]{32}\b"), _hex(32)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from api_desk import Desk
 from example_recorder import Recorder
 
@@ -12,6 +14,7 @@ from tests.integration.api.conftest import Api
 def record(api: Api, recorder: Recorder) -> None:
     desk = Desk(api, "operate:write")
     desk.letter()
+    recorder.wait(timedelta(minutes=1))
     desk.letter(operation=OutboxOperation.RECTIFY)
     body = {"filter": {"resolver": "crm"}, "reason": "the vendor is back", "per_second": None}
     first = recorder.call("create_redrive", desk.token, body=body)
