@@ -11,7 +11,7 @@ from typing import Literal, NotRequired, TypedDict
 from uuid import UUID
 
 from effaced.client.answers import Answer, Listed
-from effaced.client.exchange import Call, Listing, given, part
+from effaced.client.exchange import NOT_GIVEN, Call, Listing, NotGiven, given, part, stated
 from effaced.client.runners import M, Resource, listing, operation
 
 
@@ -144,7 +144,7 @@ class RedrivesApi(Resource[M]):
         filter: RedriveFilter,
         reason: str,
         force: bool | None = None,
-        per_second: float | None = None,
+        per_second: float | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Call[Redrive]:
         """Retry all open dead letters of a filter, at a limited rate.
@@ -159,7 +159,7 @@ class RedrivesApi(Resource[M]):
             "POST",
             "/api/v1/redrives",
             Redrive,
-            body={"filter": filter, "reason": reason} | given(force=force, per_second=per_second),
+            body={"filter": filter, "reason": reason} | given(force=force) | stated(per_second=per_second),
             idempotency_key=idempotency_key,
         )
 

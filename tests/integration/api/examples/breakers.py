@@ -34,4 +34,6 @@ def record(api: Api, recorder: Recorder) -> None:
     recorder.call("apply_advice", token, body={"breakers": ["crm"], "reason": "too many refusals"})
     recorder.call("get_breaker_policy", token, path=here)
     recorder.call("undo_breaker_policy", token, path=here, body={"reason": "the vendor allows more now"})
-    recorder.call("delete_breaker", token, path=here, body={"reason": "the vendor has moved"})
+    api.runtime.breakers.force_open("resolver:former", seconds=60, actor="cli")
+    body = {"reason": "the system is not used any more"}
+    recorder.call("delete_breaker", token, path={"breaker": "resolver:former"}, body=body)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from example_recorder import Recorder
 
 from tests.integration.api.conftest import Api
 
 
 def record(api: Api, recorder: Recorder) -> None:
+    recorder.wait(timedelta(days=1))
     token = api.new_key("manager", scopes=("keys:write", "requests:write"))
     recorder.call("get_me", token)
     body = {
