@@ -17,8 +17,8 @@ from client_words import (
     docstring,
     formatted,
     names_of,
-    null_differs,
     optional,
+    optional_null,
     safe,
     snake,
     wrapped,
@@ -263,7 +263,7 @@ class _Api:
         if schema and "properties" not in schema:
             return {"body": ("Mapping[str, Any]", True)}
         return {
-            name: (self._hint(part, sent=True) + " | NotGiven" * null_differs(part), name in required)
+            name: (optional_null(part, self._hint(part, sent=True)), name in required)
             for name, part in schema.get("properties", {}).items()
         }
 

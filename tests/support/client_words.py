@@ -73,10 +73,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def null_differs(schema: Json) -> bool:
-    """Whether null says something else than leaving the field out: the default is another value."""
+def optional_null(schema: Json, hint: str) -> str:
+    """The field's hint; with NotGiven if null says something else than leaving the field out."""
     nullable = {"type": "null"} in schema.get("anyOf", [])
-    return nullable and schema.get("default") is not None
+    differs = nullable and schema.get("default") is not None
+    return hint.replace(" | None", " | NotGiven | None") if differs else hint
 
 
 def optional(hint: str) -> str:

@@ -144,7 +144,7 @@ class RedrivesApi(Resource[M]):
         filter: RedriveFilter,
         reason: str,
         force: bool | None = None,
-        per_second: float | None | NotGiven = NOT_GIVEN,
+        per_second: float | NotGiven | None = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Call[Redrive]:
         """Retry all open dead letters of a filter, at a limited rate.
