@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 from uuid import UUID, uuid4
 
@@ -106,6 +106,20 @@ def part(value: object) -> str:
     if text in ("", ".", ".."):
         raise ValueError("an id or name in a path must not be empty, '.' or '..'")
     return quote(text, safe="")
+
+
+class NotGiven(Enum):
+    """The type of what is not given, where None is sent as null."""
+
+    NOT_GIVEN = "not given"
+
+
+NOT_GIVEN: Final = NotGiven.NOT_GIVEN
+
+
+def stated(**fields: Any) -> dict[str, Any]:
+    """The fields that are given, None among them: there null says something else than leaving it out."""
+    return {name: value for name, value in fields.items() if value is not NOT_GIVEN}
 
 
 def given(**fields: Any) -> dict[str, Any]:

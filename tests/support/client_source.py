@@ -17,9 +17,11 @@ from client_words import (
     docstring,
     formatted,
     names_of,
-    one_line,
+    optional,
+    optional_null,
     safe,
     snake,
+    wrapped,
 )
 from pydantic import BaseModel
 
@@ -40,7 +42,7 @@ from uuid import UUID
 from pydantic import Field
 
 from effaced.client.answers import Answer, Listed
-from effaced.client.exchange import Call, Listing, given, part
+from effaced.client.exchange import NOT_GIVEN, Call, Listing, NotGiven, given, part, stated
 from effaced.client.runners import M, Resource, listing, operation
 """
 _OURS = frozenset(
@@ -101,11 +103,11 @@ class _Api:
         imports = f"from effaced.client.resources.shared import {', '.join(shared)}\n" if shared else ""
         about = self.about[tag] or f"{tag}."
         return (
-            _HEAD.format(about=one_line(about))
+            _HEAD.format(about=wrapped(about))
             + _IMPORTS
             + imports
             + body
-            + f'\n\nclass {camel(tag)}Api(Resource[M]):\n    """{one_line(about)}"""\n\n'
+            + f'\n\nclass {camel(tag)}Api(Resource[M]):\n    """{wrapped(about, "    ")}"""\n\n'
             + "\n\n".join(methods)
         )
 
@@ -217,9 +219,7 @@ class _Api:
         positional = [f"{safe(name)}: UUID | str" for name in path_names]
         keywords = [f"{safe(name)}: {hint}" for name, (hint, needed) in by_name.items() if needed]
         keywords += [
-            f"{safe(name)}: {hint if '| None' in hint else f'{hint} | None'} = None"
-            for name, (hint, needed) in by_name.items()
-            if not needed
+            f"{safe(name)}: {optional(hint)}" for name, (hint, needed) in by_name.items() if not needed
         ]
         if each.method == "POST":
             keywords.append(f"{_IDEMPOTENCY}: str | None = None")
@@ -245,8 +245,15 @@ class _Api:
     @staticmethod
     def _body_value(fields: dict[str, tuple[str, bool]]) -> str:
         always = ", ".join(f"{name!r}: {safe(name)}" for name, (_, needed) in fields.items() if needed)
-        given = ", ".join(f"{name}={safe(name)}" for name, (_, needed) in fields.items() if not needed)
-        return f"{{{always}}} | given({given})" if given else f"{{{always}}}"
+        parts = [f"{{{always}}}"]
+        for function, null_is_said in (("given", False), ("stated", True)):
+            names = [
+                f"{name}={safe(name)}"
+                for name, (hint, needed) in fields.items()
+                if not needed and ("NotGiven" in hint) is null_is_said
+            ]
+            parts += [f"{function}({', '.join(names)})"] if names else []
+        return " | ".join(parts)
 
     def _body_fields(self, each: Operation) -> dict[str, tuple[str, bool]]:
         schema = body_schema(each)
@@ -256,7 +263,7 @@ class _Api:
         if schema and "properties" not in schema:
             return {"body": ("Mapping[str, Any]", True)}
         return {
-            name: (self._hint(part, sent=True), name in required)
+            name: (optional_null(part, self._hint(part, sent=True)), name in required)
             for name, part in schema.get("properties", {}).items()
         }
 

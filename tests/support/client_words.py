@@ -73,6 +73,27 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def optional_null(schema: Json, hint: str) -> str:
+    """The field's hint; with NotGiven if null says something else than leaving the field out."""
+    nullable = {"type": "null"} in schema.get("anyOf", [])
+    differs = nullable and schema.get("default") is not None
+    return hint.replace(" | None", " | NotGiven | None") if differs else hint
+
+
+def optional(hint: str) -> str:
+    """The hint of an argument that may be left out, and its default."""
+    if "NotGiven" in hint:
+        return f"{hint} = NOT_GIVEN"
+    return f"{hint} = None" if "| None" in hint else f"{hint} | None = None"
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """A docstring's text, which ends on a line of its own if it has several."""
+    lines = textwrap.wrap(one_line(text), _LINE)
+    end = f"\n{indent}" if len(lines) > 1 else ""
+    return f"\n{indent}".join(lines) + end
+
+
 def snake(tag: str) -> str:
     return re.sub(r"\W+", "_", tag.lower()).strip("_")
 

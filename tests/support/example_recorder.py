@@ -39,9 +39,11 @@ def _hex(length: int) -> Callable[[str], str]:
 
 # In this order: what a pattern has replaced is left alone by those after it.
 _PATTERNS: tuple[tuple[str, re.Pattern[str], Callable[[str], str]], ...] = (
+    ("address", re.compile(r"http://127\.0\.0\.1:\d+"), lambda _: "https://shop.example"),
     ("id", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), _made_up_id),
     ("ref", re.compile(r"\bER-[0-9A-Z]{4}-[0-9A-Z]{4}\b"), _made_up_ref),
     ("token", re.compile(r"\beff_[a-z2-7]{8}_[a-z2-7]{32}\b"), lambda _: "eff_kq3vx7ab_…"),
+    ("prefix", re.compile(r"\beff_[a-z2-7]{8}\b"), lambda _: "eff_kq3vx7ab"),
     ("secret", re.compile(r"\bwhsec_[A-Za-z0-9+/]{20,}={0,2}"), lambda _: "whsec_…"),
     ("hash", re.compile(r"\b[0-9a-f]{64}\b"), _hex(64)),
     ("trace", re.compile(r"\b[0-9a-f]{32}\b"), _hex(32)),
@@ -86,6 +88,9 @@ class Recorder:
                 example[name] = self._stable(part)
         self.examples.setdefault(operation_id, example)
         return found
+
+    def wait(self, time: timedelta) -> None:
+        self._time.advance(time)
 
     def _stable(self, value: Any, field: str = "") -> Any:
         if isinstance(value, Mapping):

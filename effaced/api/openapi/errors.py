@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from effaced.api.operations import problems
+from effaced.api.operations.codes import CODES
 from effaced.api.operations.problems import Kind
 
 
@@ -55,6 +56,11 @@ PROBLEM_TYPES: tuple[ProblemType, ...] = (
         "The header Allow lists the methods.",
     ),
     ProblemType(
+        problems.GONE,
+        "It was there and is no longer, such as the file of an export that has expired.",
+        "Ask for a new one.",
+    ),
+    ProblemType(
         problems.CONFLICT,
         "The thing is in another state than the call needs, or somebody else was faster.",
         "Read it again and decide anew. If the detail says so, send the same call again.",
@@ -98,22 +104,4 @@ PROBLEM_TYPES: tuple[ProblemType, ...] = (
     ),
 )
 
-FIELD_CODES: dict[str, str] = {
-    "empty": "It must not be empty.",
-    "erased": "This person was erased; there is nothing left to correct.",
-    "invalid": "It is wrong in a way that only the message explains.",
-    "malformed": "The type is right, but not the form: an id, a moment, a date, or characters that are not"
-    " allowed.",
-    "missing": "It has to be there.",
-    "missing_scope": "The API key lacks the scope for this field or operation.",
-    "more": "Not a field: so many more problems were found than are listed.",
-    "not_allowed": "It is not one of the values that are allowed; the message lists them.",
-    "not_declared": "The API key does not declare this name of metadata.",
-    "repeated": "The name is there twice, where one value would silently win.",
-    "too_large": "The number is too large.",
-    "too_long": "It has too many characters or items.",
-    "too_small": "The number is too small.",
-    "unknown_field": "There is no such field or argument; it may be mistyped.",
-    "unknown_person": "The data map's subject table has no such person.",
-    "wrong_type": "It is of another type than the document says.",
-}
+FIELD_CODES: dict[str, str] = dict(sorted(CODES.items()))

@@ -16,7 +16,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NotRequired, TypedDict, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from effaced.accounts.scopes import Scope
 from effaced.api.models import Answer, Body, Query
@@ -75,6 +75,18 @@ class Operation:
         return (inspect.getdoc(self.view) or "").partition("\n")[2].strip()
 
 
+class Options(TypedDict):
+    """What a decorator of Routes takes besides the path. The fields are Operation's."""
+
+    scope: Scope | tuple[Scope, ...] | None
+    status: NotRequired[int]
+    also: NotRequired[Mapping[int, str]]
+    sandbox: NotRequired[bool]
+    secrets: NotRequired[tuple[str, ...]]
+    media_type: NotRequired[str | tuple[str, ...]]
+    errors: NotRequired[Mapping[int, str]]
+
+
 @dataclass(slots=True)
 class Routes:
     """The operations of one resource."""
@@ -87,34 +99,23 @@ class Routes:
     def __iter__(self) -> Iterator[Operation]:
         return iter(self.operations)
 
-    def get(self, rule: str = "", **options: Any) -> Callable[[F], F]:
-        return self._operation("GET", rule, **options)
+    def get(self, rule: str = "", **options: Unpack[Options]) -> Callable[[F], F]:
+        return self._operation("GET", rule, options)
 
-    def post(self, rule: str = "", **options: Any) -> Callable[[F], F]:
-        return self._operation("POST", rule, **options)
+    def post(self, rule: str = "", **options: Unpack[Options]) -> Callable[[F], F]:
+        return self._operation("POST", rule, options)
 
-    def put(self, rule: str = "", **options: Any) -> Callable[[F], F]:
-        return self._operation("PUT", rule, **options)
+    def put(self, rule: str = "", **options: Unpack[Options]) -> Callable[[F], F]:
+        return self._operation("PUT", rule, options)
 
-    def delete(self, rule: str = "", **options: Any) -> Callable[[F], F]:
-        return self._operation("DELETE", rule, **options)
+    def delete(self, rule: str = "", **options: Unpack[Options]) -> Callable[[F], F]:
+        return self._operation("DELETE", rule, options)
 
-    def _operation(
-        self,
-        method: str,
-        rule: str,
-        *,
-        scope: Scope | tuple[Scope, ...] | None,
-        status: int = 200,
-        also: Mapping[int, str] | None = None,
-        sandbox: bool = False,
-        secrets: tuple[str, ...] = (),
-        media_type: str | tuple[str, ...] = (),
-        errors: Mapping[int, str] | None = None,
-    ) -> Callable[[F], F]:
+    def _operation(self, method: str, rule: str, options: Options) -> Callable[[F], F]:
+        scope, media_type = options["scope"], options.get("media_type", ())
+
         def declare(view: F) -> F:
             hints = get_type_hints(view)
-            body, query = hints.get("body"), hints.get("query")
             self.operations.append(
                 Operation(
                     id=view.__name__,
@@ -123,15 +124,15 @@ class Routes:
                     tag=self.tag,
                     scopes=(scope,) if isinstance(scope, Scope) else scope or (),
                     view=view,
-                    body=body,
-                    query=query,
+                    body=hints.get("body"),
+                    query=hints.get("query"),
                     answer=_answer_model(hints["return"]),
-                    status=status,
-                    also=dict(also or {}),
-                    sandbox=sandbox,
-                    secrets=secrets,
+                    status=options.get("status", 200),
+                    also=dict(options.get("also", {})),
+                    sandbox=options.get("sandbox", False),
+                    secrets=options.get("secrets", ()),
                     media_types=(media_type,) if isinstance(media_type, str) else media_type,
-                    errors=dict(errors or {}),
+                    errors=dict(options.get("errors", {})),
                 )
             )
             return view

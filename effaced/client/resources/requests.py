@@ -12,6 +12,12 @@ from uuid import UUID
 
 from effaced.client.answers import Answer, Listed
 from effaced.client.exchange import Call, Listing, given, part
+from effaced.client.resources.shared import (
+    Entry,
+    Event,
+    Plan,
+    Request,
+)
 from effaced.client.runners import M, Resource, listing, operation
 
 
@@ -36,52 +42,12 @@ class AttemptPage(Listed[Attempt]):
     pass
 
 
-class Entry(Answer):
-    """One external call of a request."""
-
-    id: UUID
-    resolver: str
-    operation: str
-    status: str
-    outcome: str | None
-    corrections: list[str]
-    waits_for: list[str]
-    """Resolvers that are called first."""
-
-    attempts: int
-    next_attempt_at: datetime | None
-    last_error: str | None
-    """A class name or code, never a message."""
-
-    evidence: str | None
-    """What its success rests on; null while there is none, or while a read-back is due or contradicts it."""
-
-    verification: str | None
-    """What a read-back said."""
-
-
 class EntryList(Listed[Entry]):
     pass
 
 
-class Event(Answer):
-    """One event of the audit trail."""
-
-    id: int
-    type: str
-    at: datetime
-    actor: str
-    entry_id: UUID | None
-    payload: dict[str, Any]
-    """Ids, words, counts and moments; nothing personal."""
-
-
 class EventPage(Listed[Event]):
     pass
-
-
-class Links(Answer):
-    self: str
 
 
 class SubjectRef(TypedDict):
@@ -94,84 +60,6 @@ class SubjectRef(TypedDict):
 
     type: NotRequired[str | None]
     """Which of the data map's kinds of people. Without it, the first."""
-
-
-class TableProgress(Answer):
-    done: int
-    total: int
-
-
-class Progress(Answer):
-    """How far the work on a person's very many rows is."""
-
-    done: int
-    total: int
-    tables: dict[str, TableProgress]
-
-
-class RetryApplied(Answer):
-    """Whether the `retry` that was sent holds."""
-
-    applied: bool
-    reason: str | None
-    """`duplicate`: the calls are those of the earlier request, under its policy."""
-
-
-class Steps(Answer):
-    """A request's external calls. There are none before it is executed."""
-
-    total: int
-    done: int
-
-
-class Request(Answer):
-    """A subject request."""
-
-    id: UUID
-    ref: str
-    kind: str
-    status: str
-    state: str
-    """The status, or `not_verified`: every call has succeeded, but a read-back is due, was given up, or
-    found the data.
-    """
-
-    received_at: datetime
-    due_at: datetime
-    executed_at: datetime | None
-    completed_at: datetime | None
-    closed_at: datetime | None
-    corrections: list[str]
-    """The names of what is corrected."""
-
-    metadata: dict[str, str]
-    steps: Steps
-    unverified: int
-    """Calls that have succeeded, but whose read-back is due, was given up, or found the data."""
-
-    evidence: dict[str, int] | None
-    """How many calls rest on what. With `expand=entries`, else null."""
-
-    verification: dict[str, int] | None
-    """How many read-backs said what. With `expand=entries`, else null."""
-
-    progress: Progress | None
-    duplicate_of: UUID | None
-    """The earlier request that this one ends with, if the same key has sent both."""
-
-    retry: RetryApplied | None = None
-    """In the answer to a request that was sent with `retry`, else null."""
-
-    sandbox: bool = False
-    """It was sent with a sandbox key and is never executed."""
-
-    entries: list[Entry] | None
-    """With `expand=entries`, else null."""
-
-    events: list[Event] | None
-    """The last 500 events of its trail, oldest first. With `expand=events`, else null."""
-
-    links: Links
 
 
 class RequestPage(Listed[Request]):
@@ -207,6 +95,8 @@ class RequestsApi(Resource[M]):
         received_from: datetime | None = None,
         received_before: datetime | None = None,
         subject_key: str | None = None,
+        metadata_key: str | None = None,
+        metadata_value: str | None = None,
         order: Literal["due_at", "-due_at"] | None = None,
     ) -> Listing[RequestPage, Request]:
         """Requests by due date: those that this key has sent.
@@ -231,6 +121,8 @@ class RequestsApi(Resource[M]):
                 "received_from": received_from,
                 "received_before": received_before,
                 "subject_key": subject_key,
+                "metadata_key": metadata_key,
+                "metadata_value": metadata_value,
                 "order": order,
             },
         )
@@ -274,6 +166,40 @@ class RequestsApi(Resource[M]):
         """
         return Call(
             "get_request", "GET", f"/api/v1/requests/{part(request_id)}", Request, query={"expand": expand}
+        )
+
+    @operation
+    def get_plan(self, request_id: UUID | str) -> Call[Plan]:
+        """What executing the request would do now, counted just now: nothing is changed, nobody is called.
+
+        Of a sandbox request, what it would have done when it was sent.
+
+        Needs the scope `requests:read` or `decide:read`. Sandbox keys may call it.
+        """
+        return Call("get_request_plan", "GET", f"/api/v1/requests/{part(request_id)}/plan", Plan)
+
+    @operation
+    def plan_new_request(
+        self,
+        *,
+        subject: SubjectRef,
+        kind: Literal["erasure", "rectification"] | None = None,
+        corrections: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Plan]:
+        """What a request would do if it were sent and executed now. Nothing is kept, changed or called.
+
+        It is refused as the request would be.
+
+        Needs the scope `requests:write`. Sandbox keys may call it.
+        """
+        return Call(
+            "plan_new_request",
+            "POST",
+            "/api/v1/requests/plan",
+            Plan,
+            body={"subject": subject} | given(kind=kind, corrections=corrections),
+            idempotency_key=idempotency_key,
         )
 
     @listing

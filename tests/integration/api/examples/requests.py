@@ -16,7 +16,10 @@ def record(api: Api, recorder: Recorder) -> None:
         "reason": "by e-mail, 2 March",
         "retry": {"max_attempts": 20},
     }
+    recorder.call("plan_new_request", api.token, body={"kind": "erasure", "subject": {"id": "4"}})
     request_id = recorder.call("create_request", api.token, body=body)["id"]
+    # One after the other: within a run there is no order among requests.
+    asyncio.run(api.runtime.runner().run_once())
     recorder.call("create_request", api.token, body=api.erasure("5"))
     asyncio.run(api.runtime.runner().run_once())
     here = {"request_id": request_id}
