@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from effaced.accounts.metadata import KEY_PATTERN, MOST_KEYS, VALUE_PATTERN
 from effaced.api.models import PRINTABLE, Answer, Body, GivenMoment, Moment, Page, PageQuery, Query
-from effaced.audit.notes import LONGEST
+from effaced.audit.notes import LONGEST, code_of_note, problem_of_note
 from effaced.model import (
     AttemptOutcome,
     CallRole,
@@ -30,7 +30,20 @@ MOST_CORRECTIONS, LONGEST_VALUE = 50, 10_000
 # No policy has as many fields. Each wrong name is answered with the closest right one, which costs time.
 MOST_POLICY_FIELDS = 50
 
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
+
+def _legible(text: str) -> str:
+    if said := problem_of_note(text):
+        raise PydanticCustomError("value", said, {"code": code_of_note(said)})
+    return text
+
+
+Reason = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=LONGEST),
+    AfterValidator(_legible),
+    Field(json_schema_extra={"pattern": r"\S"}),
+]
+"""What a person says: kept as a note, so that there has to be something to read in it."""
 PolicyFields = Annotated[dict[str, Any], Field(max_length=MOST_POLICY_FIELDS)]
 
 
