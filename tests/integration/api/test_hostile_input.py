@@ -170,15 +170,15 @@ def accepts(schema: dict[str, Any], value: Any) -> bool:
 
 
 @pytest.fixture
-def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
-    return make_api(migrated_url, api_calls_per_minute=0)
+def api(shared_api: Api) -> Api:
+    return shared_api
 
 
-@pytest.fixture
-def token(api: Api) -> str:
-    """May do everything, and was used: its first use is a write of its own."""
-    made = api.new_key("all", scopes=Scope)
-    api.get("/api/v1/requests", token=made)
+@pytest.fixture(scope="module")
+def token(shared_api: Api) -> str:
+    """Of a key that may do everything; its first use, which is written down, is over."""
+    made = shared_api.new_key("all", scopes=Scope)
+    shared_api.get("/api/v1/requests", token=made)
     return made
 
 

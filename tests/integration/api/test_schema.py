@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -30,9 +30,22 @@ REFUSED = ["2xx", "403", "404", "409", "422"]
 OF_A_SCHEMA = {"wrong_type", "unknown_field", "too_long", "too_large", "too_small"}
 
 
-@pytest.fixture
-def api(make_api: Callable[..., Api], migrated_url: str) -> Api:
-    return make_api(migrated_url, api_calls_per_minute=0)
+@dataclass(frozen=True)
+class Comparison:
+    """What an application answers, beside its own document."""
+
+    operations: dict[str, Any]
+    tokens: dict[Scope, str]
+    known: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def comparison(shared_api: Api) -> Comparison:
+    operations = [each.ok() for each in load(shared_api).get_all_operations()]
+    tokens = {scope: shared_api.new_key(scope, scopes=[scope]) for scope in Scope}
+    return Comparison(
+        {each.definition.raw["operationId"]: each for each in operations}, tokens, things(shared_api, tokens)
+    )
 
 
 def test_the_document_is_openapi() -> None:
@@ -40,34 +53,29 @@ def test_the_document_is_openapi() -> None:
 
 
 @pytest.mark.parametrize("operation_id", IDS)
-def test_the_document_says_what_is_answered(api: Api, operation_id: str) -> None:
-    compare(api, operation_id, QUICK)
+def test_the_document_says_what_is_answered(comparison: Comparison, operation_id: str) -> None:
+    compare(comparison, operation_id, QUICK)
 
 
 @pytest.mark.drill
 @pytest.mark.parametrize("operation_id", IDS)
-def test_the_document_says_what_is_answered_to_very_many_calls(api: Api, operation_id: str) -> None:
-    compare(api, operation_id, LONG)
+def test_the_document_says_what_is_answered_to_very_many_calls(
+    comparison: Comparison, operation_id: str
+) -> None:
+    compare(comparison, operation_id, LONG)
 
 
-def compare(api: Api, operation_id: str, examples: int) -> None:
+def compare(comparison: Comparison, operation_id: str, examples: int) -> None:
     """Call the operation as its schema allows and as it does not, with a key of each scope."""
-    schema = load(api)
-    operation = next(
-        each.ok()
-        for each in schema.get_all_operations()
-        if each.ok().definition.raw["operationId"] == operation_id
-    )
+    operation, tokens = comparison.operations[operation_id], comparison.tokens
     (declared,) = [each for each in OPERATIONS if each.id == operation_id]
-    tokens = {scope: api.new_key(scope, scopes=[scope]) for scope in Scope}
     opening = [
         each for each in Scope if not declared.scopes or any(has_scope([each], n) for n in declared.scopes)
     ]
-    known = things(api, tokens)
 
     def call(case: Any, scope: Scope, real: bool) -> None:
         if real:
-            case.path_parameters = {**(case.path_parameters or {}), **names_of(case, known)}
+            case.path_parameters = {**(case.path_parameters or {}), **names_of(case, comparison.known)}
         key = {"Authorization": f"Bearer {tokens[scope]}"}
         answer = case.call(headers=key)
         headers = case.meta.components.get(ParameterLocation.HEADER)
