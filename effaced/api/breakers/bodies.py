@@ -71,7 +71,7 @@ class RoleFields(Body):
 class BreakerFields(RoleFields):
     """Fields of a breaker policy, for all roles or under `roles` for some."""
 
-    roles: dict[BreakerRole, RoleFields] = Field(default={})
+    roles: dict[BreakerRole, RoleFields] = Field(default={}, max_length=len(BreakerRole))
 
     def stated(self) -> dict[str, Any]:
         """The fields that were sent."""

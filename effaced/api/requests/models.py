@@ -10,7 +10,17 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from effaced.accounts.metadata import KEY_PATTERN, MOST_KEYS, VALUE_PATTERN
-from effaced.api.models import PRINTABLE, Answer, Body, GivenMoment, Moment, Page, PageQuery, Query
+from effaced.api.models import (
+    PRINTABLE,
+    Answer,
+    Body,
+    GivenMoment,
+    Moment,
+    Page,
+    PageQuery,
+    Query,
+    without_fraction,
+)
 from effaced.audit.notes import LONGEST, code_of_note, problem_of_note
 from effaced.model import (
     AttemptOutcome,
@@ -25,10 +35,11 @@ from effaced.model import (
     Verification,
 )
 from effaced.requests.read import Due, OpenState
+from effaced.retries.policy import RETRYABLE, BackoffStrategy, RetryPolicy
 
 MOST_CORRECTIONS, LONGEST_VALUE = 50, 10_000
 # No policy has as many fields. Each wrong name is answered with the closest right one, which costs time.
-MOST_POLICY_FIELDS = 50
+MOST_POLICY_FIELDS, MOST_STATUS_CODES = 50, 500
 
 
 def _legible(text: str) -> str:
@@ -44,7 +55,33 @@ Reason = Annotated[
     Field(json_schema_extra={"pattern": r"\S"}),
 ]
 """What a person says: kept as a note, so that there has to be something to read in it."""
-PolicyFields = Annotated[dict[str, Any], Field(max_length=MOST_POLICY_FIELDS)]
+
+
+def _policy_schema() -> dict[str, Any]:
+    """What the policy itself checks, so that its document is that of the fields."""
+    described = RetryPolicy.model_json_schema()
+    fields = {
+        name: {word: said for word, said in field.items() if word not in ("title", "default", "$ref")}
+        for name, field in described["properties"].items()
+    }
+    fields["backoff_strategy"] = {"type": "string", "enum": list(BackoffStrategy)}
+    fields["retry_status_codes"] |= {
+        "description": "Any of 408, 429 and 500 to 599.",
+        "items": {"type": "integer", "minimum": min(RETRYABLE), "maximum": max(RETRYABLE)},
+        "maxItems": MOST_STATUS_CODES,
+    }
+    return {"properties": fields, "additionalProperties": False}
+
+
+def _whole_numbers(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: without_fraction(value) for name, value in fields.items()}
+
+
+PolicyFields = Annotated[
+    dict[str, Any],
+    Field(max_length=MOST_POLICY_FIELDS, json_schema_extra=_policy_schema()),
+    AfterValidator(_whole_numbers),
+]
 
 
 # --- sent ---

@@ -156,12 +156,14 @@ class Api:
             new = NewApiKey(
                 name=name,
                 approvals_needed=approvals_needed,
-                scopes=scopes,
+                scopes=scopes or [Scope.REQUESTS_READ],
                 officer_id=officer_id,
                 metadata_keys=metadata_keys,
             )
             key, token = create_api_key(session, new, actor="cli")
             key.sandbox = sandbox
+            if not scopes:  # nobody makes such a key, but nothing may rest on that
+                key.scopes = []
         return token
 
     def officer(self, name: str, role: Role = Role.OFFICER) -> Officer:
