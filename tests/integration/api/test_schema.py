@@ -23,7 +23,7 @@ from effaced.api.openapi.document import document
 from .conftest import Api
 
 IDS = [each.id for each in OPERATIONS]
-QUICK, LONG = 5, int(os.environ.get("EFFACED_EXAMPLES", "300"))
+QUICK, LONG = 3, int(os.environ.get("EFFACED_EXAMPLES", "300"))
 # Not an error of the document: who may see a thing, and what is in a table, is in no schema.
 REFUSED = ["2xx", "403", "404", "409", "422"]
 # What a schema allows is not refused for these. Whether a field is needed can depend on another one.
@@ -52,6 +52,7 @@ def test_the_document_is_openapi() -> None:
     OpenAPIV31SpecValidator(json.loads(document())).validate()
 
 
+@pytest.mark.parametrize("shared_api", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("operation_id", IDS)
 def test_the_document_says_what_is_answered(comparison: Comparison, operation_id: str) -> None:
     compare(comparison, operation_id, QUICK)
