@@ -13,6 +13,7 @@ from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -56,6 +57,14 @@ GivenMoment = Annotated[AwareDatetime, AfterValidator(_representable)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=PRINTABLE)]
 """The name of a resolver, a class or a code."""
 
+
+def without_fraction(value: object) -> object:
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
+    return int(value) if whole else value  # type: ignore[call-overload]
+
+
+WHOLE = BeforeValidator(without_fraction)
+"""Of integers in bodies: JSON has one kind of number, in which 162.0 is the integer 162."""
 
 Cursor = Annotated[str, StringConstraints(min_length=1, max_length=8_000, pattern=PRINTABLE)]
 

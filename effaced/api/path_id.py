@@ -7,9 +7,9 @@ from uuid import UUID
 from effaced.core.errors import NotFound
 
 
-def read_path_id(text: str, what: str) -> UUID:
-    """The id that a path names; what is none belongs to nothing."""
+def read_path_id(text: str, missing: str) -> UUID:
+    """The id that a path names. What is none belongs to nothing: it is refused with the words `missing`."""
     try:
         return UUID(text)
     except ValueError:
-        raise NotFound(f"There is no such {what}.") from None
+        raise NotFound(missing) from None

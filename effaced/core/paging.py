@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -26,6 +27,7 @@ PAGE = 50
 COUNT_CAP = 10_000
 # A sort key is a few dates, ids and names of at most 255 characters.
 _LONGEST_TOKEN = 8_000
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 _WRITE = {
     datetime: ("t", datetime.isoformat),
@@ -79,7 +81,8 @@ def _storable(value: object) -> bool:
         return value.tzinfo is not None and 1 < value.astimezone(UTC).year < 9999
     if isinstance(value, int):
         return abs(value) < 2**63
-    return not isinstance(value, str) or "\0" not in value
+    # Python reads lone surrogates from JSON, and can't write them.
+    return not isinstance(value, str) or not _UNSTORABLE.search(value)
 
 
 def after_key(columns: Sequence[Any], key: Key, *, descending: bool = False) -> ColumnElement[bool]:

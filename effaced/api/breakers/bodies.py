@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from effaced.api.models import Body, Name, Query
+from effaced.api.models import WHOLE, Body, Name, Query
 from effaced.api.requests.models import Reason
 from effaced.breakers.advice.metrics import WINDOW_S
 from effaced.breakers.model import BreakerRole
@@ -14,8 +14,10 @@ from effaced.breakers.operations import LONGEST_PIN
 from effaced.breakers.telemetry import DAY_S, KEPT, LONGEST_S, SHORTEST_S
 from effaced.retries.overrides import MOST_PER_SECOND
 
+Whole = Annotated[int, WHOLE]
+StatusRange = Annotated[str, StringConstraints(pattern=r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$")]
 Statuses = Annotated[
-    list[int | Annotated[str, StringConstraints(pattern=r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$")]],
+    list[Annotated[int | StatusRange, WHOLE]],
     Field(max_length=500, examples=[[408, 429, "500-599"]]),
 ]
 _LONGEST_OUTAGE_S = round(KEPT.total_seconds())
@@ -40,7 +42,7 @@ class ResetBody(OperatorBody):
 class RollingFields(Body):
     enabled: bool | None = None
     window_s: float | None = None
-    threshold_failures: int | None = None
+    threshold_failures: Whole | None = None
     cooldown_s: float | None = None
 
 
@@ -54,14 +56,14 @@ class ClassifyFields(Body):
 class RoleFields(Body):
     """What their values may be, the policies themselves say; here it is what they are called."""
 
-    fail_max: int | None = None
+    fail_max: Whole | None = None
     reset_timeout_s: float | None = None
     max_reset_timeout_s: float | None = None
     retry_after_cap_s: float | None = None
-    success_threshold: int | None = None
-    trial_calls: int | None = None
+    success_threshold: Whole | None = None
+    trial_calls: Whole | None = None
     stuck_timeout_s: float | None = None
-    jitter_ms: int | None = None
+    jitter_ms: Whole | None = None
     rolling: RollingFields | None = None
     classify: ClassifyFields | None = None
 
@@ -69,7 +71,7 @@ class RoleFields(Body):
 class BreakerFields(RoleFields):
     """Fields of a breaker policy, for all roles or under `roles` for some."""
 
-    roles: dict[BreakerRole, RoleFields] = Field(default={})
+    roles: dict[BreakerRole, RoleFields] = Field(default={}, max_length=len(BreakerRole))
 
     def stated(self) -> dict[str, Any]:
         """The fields that were sent."""

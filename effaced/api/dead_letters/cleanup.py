@@ -96,7 +96,7 @@ def list_dead_letter_summaries(call: Call, query: SummaryQuery) -> models.DeadLe
 @routes.get("/summaries/<summary_id>", scope=Scope.OPERATE_READ)
 def get_dead_letter_summary(call: Call, summary_id: str) -> models.DeadLetterSummary:
     """One summary."""
-    return show_summary(get_summary(call.session, read_path_id(summary_id, "summary")))
+    return show_summary(get_summary(call.session, read_path_id(summary_id, "There is no such summary.")))
 
 
 @routes.post("/summaries/<summary_id>/status", scope=Scope.OPERATE_WRITE)
@@ -104,7 +104,7 @@ def set_dead_letter_summary_status(
     call: Call, summary_id: str, body: SummaryStatusBody
 ) -> models.DeadLetterSummary:
     """Mark a summary as stale, so that it no longer grows, or as archived. There is no way back."""
-    found_id = read_path_id(summary_id, "summary")
+    found_id = read_path_id(summary_id, "There is no such summary.")
     if not set_summary_status(call.session, found_id, body.status):
         status = get_summary(call.session, found_id).status
         raise Conflict(

@@ -7,25 +7,17 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from effaced.api.dead_letters.filter import FilterFields
-from effaced.api.models import Answer, Body, Moment, Page, PageQuery, Query
+from effaced.api.models import WHOLE, Answer, Body, Moment, Page, PageQuery, Query
 from effaced.api.requests.models import Reason
-from effaced.audit.notes import LONGEST, problem_of_note
 from effaced.deadletters.archive import MAX_ARCHIVED
 from effaced.model import DeadLetterDomain, DeadLetterStatus
 
 MOST_EVICTED = 10_000
-Age = Annotated[int, Field(ge=0, le=36_500)]
+Age = Annotated[int, Field(ge=0, le=36_500), WHOLE]
 SummaryStatus = Literal["active", "stale", "archived"]
-
-
-def _note(text: str) -> str:
-    if said := problem_of_note(text):
-        raise PydanticCustomError("value", said, {"code": "invalid"})
-    return text
 
 
 # --- sent ---
@@ -73,9 +65,7 @@ class AssigneeBody(Body):
 
 
 class DeadLetterNoteBody(Body):
-    text: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(_note)] = Field(
-        repr=False, description="Kept sealed, and shown to whoever may see the dead letter."
-    )
+    text: Reason = Field(repr=False, description="Kept sealed, and shown to whoever may see the dead letter.")
 
 
 class ArchiveBody(Body):
@@ -92,19 +82,19 @@ class PurgeQuery(Query):
 
 class PurgeBody(Body):
     older_than_days: Age = Field(description="Archived that long ago, or longer.")
-    expected: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
+    expected: Annotated[int, Field(ge=0, le=2**31 - 1), WHOLE] = Field(
         description="`purgeable` of the preview. If another number would be removed now, none is."
     )
     reason: Reason
 
 
 class EvictQuery(Query):
-    count: Annotated[int, Field(ge=1, le=MOST_EVICTED)] = Field(description="How many at most.")
+    count: Annotated[int, Field(ge=1, le=MOST_EVICTED), WHOLE] = Field(description="How many at most.")
     domain: DeadLetterDomain | None = None
 
 
 class EvictBody(Body):
-    count: Annotated[int, Field(ge=1, le=MOST_EVICTED)] = Field(description="How many at most.")
+    count: Annotated[int, Field(ge=1, le=MOST_EVICTED), WHOLE] = Field(description="How many at most.")
     domain: DeadLetterDomain | None = None
     compress: bool = Field(default=False, description="Leave a summary of each kind.")
     reason: Reason

@@ -141,11 +141,11 @@ def create_dead_letter_note(
 @routes.get("/<dead_letter_id>/notes/<note_id>", scope=Scope.OPERATE_READ)
 def get_dead_letter_note(call: Call, dead_letter_id: str, note_id: str) -> models.DeadLetterNote:
     """One note about a dead letter."""
-    return _note(call, _id(dead_letter_id), read_path_id(note_id, "note"))
+    return _note(call, _id(dead_letter_id), read_path_id(note_id, "There is no such note."))
 
 
 def _id(text: str) -> UUID:
-    return read_path_id(text, "dead letter")
+    return read_path_id(text, "There is no such dead letter.")
 
 
 def _show(call: Call, dead_letter_id: UUID) -> models.DeadLetter:

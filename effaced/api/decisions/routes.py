@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from effaced.accounts.officers import lock_deciding_officer
 from effaced.accounts.scopes import Scope
 from effaced.accounts.tables import Officer
@@ -11,6 +9,7 @@ from effaced.api.decisions.models import ApprovalBody, AttestationBody
 from effaced.api.operations.call import Call
 from effaced.api.operations.declare import Routes
 from effaced.api.operations.problems import FORBIDDEN, ApiProblem
+from effaced.api.path_id import read_path_id
 from effaced.api.requests import models
 from effaced.api.requests.execute import execute
 from effaced.api.requests.find import find_request
@@ -56,10 +55,7 @@ def attest_entry(call: Call, entry_id: str, body: AttestationBody) -> models.Ent
     confirmed. The request completes if this was the last that it waited for.
     """
     officer = _officer(call)
-    try:
-        named = UUID(entry_id)
-    except ValueError:
-        raise NotFound(_NO_CALL) from None
+    named = read_path_id(entry_id, _NO_CALL)
     attest(
         call.session,
         call.keyring,

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from effaced.accounts.metadata import KEY_PATTERN, MOST_KEYS
 from effaced.accounts.scopes import DEFAULT, Scope
-from effaced.api.models import PRINTABLE, Answer, Body, Moment, Page
+from effaced.api.models import PRINTABLE, WHOLE, Answer, Body, Moment, Page
 from effaced.model import Role
 
 MetadataKey = Annotated[str, StringConstraints(pattern=KEY_PATTERN)]
@@ -21,7 +21,7 @@ class NewKey(Body):
     name: Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=PRINTABLE)] = Field(
         description="Which system gets it. No two keys have the same name.", examples=["web shop"]
     )
-    approvals_needed: Annotated[int, Field(ge=0, le=1)] = Field(
+    approvals_needed: Annotated[int, Field(ge=0, le=1), WHOLE] = Field(
         default=1,
         description="1: an officer approves each of its requests. 0: they are executed at once.",
     )

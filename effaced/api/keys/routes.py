@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from effaced.accounts.api_keys import create_api_key, lock_usable_key, page_of_api_keys, revoke_api_key
 from effaced.accounts.key_rules import NewApiKey, check_grant, check_revocation
@@ -13,6 +12,7 @@ from effaced.api.keys import models
 from effaced.api.models import PageQuery
 from effaced.api.operations.call import Call, Reply
 from effaced.api.operations.declare import Routes
+from effaced.api.path_id import read_path_id
 from effaced.core.errors import Conflict, NotFound
 
 routes = Routes("Keys", "/api/v1", about="API keys: who calls, and what for.")
@@ -80,12 +80,10 @@ def revoke_key(call: Call, key_id: str) -> models.Key:
 
 
 def _find(call: Call, key_id: str) -> ApiKey:
-    try:
-        found = call.session.get(ApiKey, UUID(key_id))
-    except ValueError:
-        found = None
+    missing = "There is no API key with this id."
+    found = call.session.get(ApiKey, read_path_id(key_id, missing))
     if found is None:
-        raise NotFound("There is no API key with this id.")
+        raise NotFound(missing)
     return found
 
 

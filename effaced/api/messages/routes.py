@@ -15,6 +15,7 @@ from effaced.api.messages.show import show_attempts, show_delivery, show_target
 from effaced.api.operations.call import Call, Reply
 from effaced.api.operations.caller import require_scope
 from effaced.api.operations.declare import Routes
+from effaced.api.path_id import read_path_id
 from effaced.core.errors import Conflict, NotFound, Problem, Refused
 from effaced.deadletters.record import record_recoveries
 from effaced.model import DeadLetterDomain
@@ -154,24 +155,16 @@ def replay_delivery(call: Call, target_id: str, delivery_id: str) -> models.Deli
 
 
 def _target(call: Call, target_id: str, *, lock: bool = False) -> MessageTarget:
-    return find_target(
-        call.session, call.caller.key, _id(target_id, "registered no such message target"), lock=lock
-    )
+    named = read_path_id(target_id, "This API key has registered no such message target.")
+    return find_target(call.session, call.caller.key, named, lock=lock)
 
 
 def _delivery(call: Call, target: MessageTarget, delivery_id: str) -> DeliveryLine:
-    missing = "no such delivery to this message target"
-    found = find_delivery(call.session, target.address, _id(delivery_id, missing))
+    missing = "This API key has no such delivery to this message target."
+    found = find_delivery(call.session, target.address, read_path_id(delivery_id, missing))
     if found is None:
-        raise NotFound(f"This API key has {missing}.")
+        raise NotFound(missing)
     return found
-
-
-def _id(text: str, missing: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound(f"This API key has {missing}.") from None
 
 
 def _require_allowed(call: Call, url: str) -> None:

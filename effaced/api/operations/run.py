@@ -120,9 +120,11 @@ def _written(operation: Operation, reply: Reply[Answer | None]) -> StoredAnswer:
 
 
 def _without_secrets(answer: StoredAnswer, secrets: tuple[str, ...]) -> StoredAnswer:
-    if not secrets or answer.body is None:
+    if answer.body is None:
         return answer
-    return replace(answer, body={**answer.body, **dict.fromkeys(secrets)})
+    # What is empty is no secret.
+    hidden = {name: None for name in secrets if answer.body.get(name)}
+    return replace(answer, body={**answer.body, **hidden})
 
 
 def _response(answer: StoredAnswer) -> Response:

@@ -81,7 +81,7 @@ def cancel_redrive(call: Call, redrive_id: str) -> models.Redrive:
 
 
 def _id(text: str) -> UUID:
-    return read_path_id(text, "redrive")
+    return read_path_id(text, "There is no such redrive.")
 
 
 def _redrive(call: Call, redrive_id: UUID) -> models.Redrive:

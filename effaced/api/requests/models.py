@@ -10,8 +10,18 @@ from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from effaced.accounts.metadata import KEY_PATTERN, MOST_KEYS, VALUE_PATTERN
-from effaced.api.models import PRINTABLE, Answer, Body, GivenMoment, Moment, Page, PageQuery, Query
-from effaced.audit.notes import LONGEST
+from effaced.api.models import (
+    PRINTABLE,
+    Answer,
+    Body,
+    GivenMoment,
+    Moment,
+    Page,
+    PageQuery,
+    Query,
+    without_fraction,
+)
+from effaced.audit.notes import LONGEST, code_of_note, problem_of_note
 from effaced.model import (
     AttemptOutcome,
     CallRole,
@@ -25,24 +35,41 @@ from effaced.model import (
     Verification,
 )
 from effaced.requests.read import Due, OpenState
-from effaced.retries.policy import RetryPolicy
+from effaced.retries.policy import RETRYABLE, BackoffStrategy, RetryPolicy
 
 MOST_CORRECTIONS, LONGEST_VALUE = 50, 10_000
 # No policy has as many fields. Each wrong name is answered with the closest right one, which costs time.
-MOST_POLICY_FIELDS = 50
+MOST_POLICY_FIELDS, MOST_STATUS_CODES = 50, 500
 
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
+
+def _legible(text: str) -> str:
+    if said := problem_of_note(text):
+        raise PydanticCustomError("value", said, {"code": code_of_note(said)})
+    return text
+
+
+Reason = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=LONGEST),
+    AfterValidator(_legible),
+    Field(json_schema_extra={"pattern": r"\S"}),
+]
+"""What a person says: kept as a note, so that there has to be something to read in it."""
 
 
 def _policy_schema() -> dict[str, Any]:
-    """The fields of the retry policy, each of which may be left out."""
-    whole = RetryPolicy.model_json_schema()
+    """What the policy itself checks, so that its document is that of the fields."""
+    described = RetryPolicy.model_json_schema()
     fields = {
-        name: {**whole["$defs"][each["$ref"].rpartition("/")[2]]} if "$ref" in each else dict(each)
-        for name, each in whole["properties"].items()
+        name: {word: said for word, said in field.items() if word not in ("title", "default", "$ref")}
+        for name, field in described["properties"].items()
     }
-    for each in fields.values():
-        each.pop("default", None)
+    fields["backoff_strategy"] = {"type": "string", "enum": list(BackoffStrategy)}
+    fields["retry_status_codes"] |= {
+        "description": "Any of 408, 429 and 500 to 599.",
+        "items": {"type": "integer", "minimum": min(RETRYABLE), "maximum": max(RETRYABLE)},
+        "maxItems": MOST_STATUS_CODES,
+    }
     return {
         "type": "object",
         "properties": fields,
@@ -51,10 +78,15 @@ def _policy_schema() -> dict[str, Any]:
     }
 
 
+def _whole_numbers(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: without_fraction(value) for name, value in fields.items()}
+
+
 # The policy itself says what is wrong with a field. Names are checked before, since it repeats them.
 PolicyFields = Annotated[
     dict[Annotated[str, StringConstraints(pattern=r"^[a-z_0-9]{1,64}$")], Any],
     Field(max_length=MOST_POLICY_FIELDS),
+    AfterValidator(_whole_numbers),
     WithJsonSchema(_policy_schema()),
 ]
 

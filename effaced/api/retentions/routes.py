@@ -38,7 +38,7 @@ def list_retentions(call: Call, query: RetentionQuery) -> models.RetentionPage:
 def get_retention(call: Call, retention_id: str) -> models.Retention:
     """One retention, with what ending it now would do."""
     plan = call.runtime.retention_on(call.session)
-    found_id = read_path_id(retention_id, "retention")
+    found_id = read_path_id(retention_id, "There is no such retention.")
     return _show(read.get_retention(call.session, call.keyring, plan, found_id), plan.today)
 
 
@@ -59,7 +59,7 @@ def create_ending(call: Call, body: NewEnding) -> Reply[models.Ending]:
 def get_ending(call: Call, request_id: str) -> models.Ending:
     """How far the end of a request's retentions is."""
     plan = call.runtime.retention_on(call.session)
-    return _ending(call, plan, read_path_id(request_id, "request"))
+    return _ending(call, plan, read_path_id(request_id, "There is no such request."))
 
 
 def _ending(call: Call, plan: RetentionPlan, request_id: UUID) -> models.Ending:

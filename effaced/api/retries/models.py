@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from effaced.api.models import Answer, Body, Moment, Name, Query
 from effaced.api.requests.models import PolicyFields, Reason
 from effaced.model import AttemptOutcome, PolicyScope
 from effaced.retries.metrics import DEFAULT_HOURS, MOST_HOURS
-from effaced.retries.policy import BackoffStrategy
+from effaced.retries.policy import BackoffStrategy, check_changes
 
 
 class RetryPolicyBody(Body):
@@ -19,6 +19,12 @@ class RetryPolicyBody(Body):
 
     policy: PolicyFields = Field(examples=[{"max_attempts": 12, "jitter": True}])
     reason: Reason | None = Field(default=None, description="Kept as a note.")
+
+    @model_validator(mode="after")
+    def _known_and_fitting(self) -> Self:
+        # Here, so that a wrong field is named before anybody looks whether there is such a request.
+        check_changes(self.policy, under="policy")
+        return self
 
 
 class HoursQuery(Query):

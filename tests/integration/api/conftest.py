@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -154,12 +156,14 @@ class Api:
             new = NewApiKey(
                 name=name,
                 approvals_needed=approvals_needed,
-                scopes=scopes,
+                scopes=scopes or [Scope.REQUESTS_READ],
                 officer_id=officer_id,
                 metadata_keys=metadata_keys,
             )
             key, token = create_api_key(session, new, actor="cli")
             key.sandbox = sandbox
+            if not scopes:  # nobody makes such a key, but nothing may rest on that
+                key.scopes = []
         return token
 
     def officer(self, name: str, role: Role = Role.OFFICER) -> Officer:
@@ -229,22 +233,47 @@ def logs() -> Iterator[list[Any]]:
         yield entries
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def _forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("EFFACED_")]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    _forget_settings(monkeypatch)
+
+
+def _runtime(folder: Path, url: str, *, resolvers: str = RESOLVERS, **settings: Any) -> Runtime:
+    (folder / "datamap.yaml").write_text(DATAMAP)
+    (folder / "resolvers.yaml").write_text(resolvers)
+    files = {"datamap": folder / "datamap.yaml", "resolvers": folder / "resolvers.yaml"}
+    chosen = Settings(**{"database_url": url, "keys": new_key(), **files, **settings})
+    return Runtime(chosen, database=open_quickly(url))
+
+
+def _api(
+    make_runtime: Callable[..., Runtime], url: str, *, approvals_needed: int = 1, **settings: Any
+) -> Api:
+    """An API on a database with six customers, 1 to 6."""
+    database = open_quickly(url)
+    company.create_all(database.engine)
+    with database.begin() as session:
+        people = [{"id": n, "email": f"p{n}@example.org", "crm_ref": f"c-{n}"} for n in range(1, 7)]
+        session.execute(insert(customers), people)
+        key, token = create_api_key(
+            session, NewApiKey(name="shop", approvals_needed=approvals_needed), actor="cli"
+        )
+    database.dispose()
+    runtime = make_runtime(url, **settings)
+    return Api(make_app(runtime), runtime, key, token)
 
 
 @pytest.fixture
 def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
     made = []
 
-    def make(url: str, *, resolvers: str = RESOLVERS, **settings: Any) -> Runtime:
-        (tmp_path / "datamap.yaml").write_text(DATAMAP)
-        (tmp_path / "resolvers.yaml").write_text(resolvers)
-        files = {"datamap": tmp_path / "datamap.yaml", "resolvers": tmp_path / "resolvers.yaml"}
-        chosen = Settings(**{"database_url": url, "keys": new_key(), **files, **settings})
-        made.append(Runtime(chosen, database=open_quickly(url)))
+    def make(url: str, **settings: Any) -> Runtime:
+        made.append(_runtime(tmp_path, url, **settings))
         return made[-1]
 
     yield make
@@ -254,22 +283,29 @@ def make_runtime(tmp_path: Path) -> Iterator[Callable[..., Runtime]]:
 
 @pytest.fixture
 def make_api(make_runtime: Callable[..., Runtime]) -> Callable[..., Api]:
-    """An API on a database with six customers, 1 to 6."""
+    return partial(_api, make_runtime)
 
-    def make(url: str, *, approvals_needed: int = 1, **settings: Any) -> Api:
-        database = open_quickly(url)
-        company.create_all(database.engine)
-        with database.begin() as session:
-            people = [{"id": n, "email": f"p{n}@example.org", "crm_ref": f"c-{n}"} for n in range(1, 7)]
-            session.execute(insert(customers), people)
-            key, token = create_api_key(
-                session, NewApiKey(name="shop", approvals_needed=approvals_needed), actor="cli"
-            )
-        database.dispose()
-        runtime = make_runtime(url, **settings)
-        return Api(make_app(runtime), runtime, key, token)
 
-    return make
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """One for all tests of a module: a caller who may call as often as they like.
+
+    For what holds whatever is in the database, and is tried too often for a database each.
+    """
+    folder = tmp_path_factory.mktemp("shared")
+    url = f"sqlite:///{folder / 'shared.db'}"
+    if request.param == "sqlite":
+        shutil.copyfile(request.getfixturevalue("migrated_sqlite_template"), folder / "shared.db")
+    else:
+        admin = request.getfixturevalue("postgres_admin")
+        url = admin.create(template=request.getfixturevalue("migrated_postgres_template"))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _forget_settings(monkeypatch)
+        api = _api(partial(_runtime, folder), url, api_calls_per_minute=0)
+    yield api
+    api.runtime.db.dispose()
+    if request.param == "postgresql":
+        admin.drop(url)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 from export_cast import Exporter, add_events
-from jsonschema import Draft202012Validator
+from openapi_schema_validator import OAS31Validator
 
 from effaced.audit.events import TYPES
 from effaced.core import clock
@@ -112,11 +112,11 @@ def test_every_type_is_listed_and_its_schema_fits_what_is_stored(api: Api, audit
     listed = {each["type"]: each["payload_schema"] for each in auditor.get(TYPES_PATH).get_json()["data"]}
     assert set(listed) == set(TYPES)
     for schema in listed.values():
-        Draft202012Validator.check_schema(schema)
+        OAS31Validator.check_schema(schema)
     events = auditor.get(f"{EVENTS}?limit=500").get_json()["data"]
     assert {"REQUEST_RECEIVED", "REQUEST_REPEATED", "API_KEY_CREATED"} <= {each["type"] for each in events}
     for event in events:
-        Draft202012Validator(listed[event["type"]]).validate(event["payload"])
+        OAS31Validator(listed[event["type"]]).validate(event["payload"])
 
 
 def test_a_key_without_a_value_is_not_required_as_payloads_leave_it_out(auditor: Exporter) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import select
 
 from effaced.accounts.scopes import NEED_AN_OFFICER, Scope
 from effaced.accounts.tables import ApiKey
+from effaced.api.catalogue import OPERATIONS
 from effaced.model import Evidence, RequestStatus, Verification
 from effaced.requests.tables import Request
 from effaced.resolvers.registry import Registered, ResolverRegistry
@@ -15,7 +16,9 @@ from effaced.testing import VerifyingRecordingResolver
 
 Api = Any
 # What a call needs to get as far as looking for the request.
-BODIES: dict[str, Any] = {}
+BODIES: dict[str, Any] = {"/api/v1/requests/<request_id>/retry": {"policy": {}}}
+# What an officer decides who sees all requests.
+DECISIONS = {(each.method, each.rule) for each in OPERATIONS if NEED_AN_OFFICER.issuperset(each.scopes)}
 
 
 def test_a_request_is_found_by_id_and_by_ref(api: Api) -> None:
@@ -166,6 +169,7 @@ def test_no_route_opens_a_request_to_a_key_whose_own_is_its_duplicate(api: Api) 
         for rule in api.app.url_map.iter_rules()
         if "<request_id>" in rule.rule
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if (method, rule.rule) not in DECISIONS
     ]
     assert len(routes) >= 4
     other = api.new_key("all of them", scopes=set(Scope) - NEED_AN_OFFICER)

@@ -47,6 +47,7 @@ def test_a_request_is_taken_in(api: Api) -> None:
         "verification": None,
         "progress": None,
         "duplicate_of": None,
+        "plan": None,
         "retry": None,
         "sandbox": False,
         "entries": None,

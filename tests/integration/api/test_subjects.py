@@ -23,7 +23,7 @@ def officers(api: Api) -> str:
 
 
 def search(api: Api, body: dict[str, Any], token: str | None = None) -> list[dict[str, Any]]:
-    answer = api.call("/subjects/search", body, token=token)
+    answer = api.post_to("/subjects/search", body, token=token)
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.get_json()["data"]
     return found
@@ -107,7 +107,7 @@ def test_an_officers_key_finds_everybody_and_the_trail_names_the_officer(api: Ap
 
 def test_a_key_for_something_else_finds_nobody(api: Api) -> None:
     token = api.new_key("operator", scopes=("operate:write", "audit:read", "keys:write"))
-    assert api.call("/subjects/search", {"id": "1"}, token=token).status_code == 403
+    assert api.post_to("/subjects/search", {"id": "1"}, token=token).status_code == 403
     assert api.get(f"/api/v1/subjects/k1.{'0' * 64}", token=token).status_code == 403
 
 
@@ -155,7 +155,7 @@ def test_requests_from_before_a_rotation_are_found_too(
     ],
 )
 def test_a_wrong_search_is_refused_by_field(api: Api, body: dict[str, Any], fields: set[str]) -> None:
-    answer = api.call("/subjects/search", body)
+    answer = api.post_to("/subjects/search", body)
     assert answer.status_code == 422
     assert set(api.problem(answer)[2]) == fields
     assert "p1@example.org" not in answer.text

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import insert, select, text
 
 from effaced.accounts.api_keys import create_api_key
+from effaced.accounts.key_rules import NewApiKey
 from effaced.core.db import Database
 from effaced.model import RequestKind, RequestStatus, new_id
 from effaced.requests.duplicates import originals_of, visible_status, visible_status_sql
@@ -26,9 +27,7 @@ EXECUTED = (None, NOON - HOUR, NOON, NOON + HOUR)
 @pytest.fixture
 def keys(db: Database) -> tuple[UUID, UUID]:
     with db.begin() as session:
-        made = [
-            create_api_key(session, name=name, approvals_needed=1, actor="cli")[0].id for name in ("a", "b")
-        ]
+        made = [create_api_key(session, NewApiKey(name=name), actor="cli")[0].id for name in ("a", "b")]
     return made[0], made[1]
 
 
@@ -127,9 +126,7 @@ def test_the_list_of_one_key_goes_by_its_index(
 ) -> None:
     database = Database(migrated_postgres_url)
     with database.begin() as session:
-        senders = [
-            create_api_key(session, name=f"k{n}", approvals_needed=1, actor="cli")[0].id for n in range(20)
-        ]
+        senders = [create_api_key(session, NewApiKey(name=f"k{n}"), actor="cli")[0].id for n in range(20)]
         rows = [
             row(new_id(), senders[n % 20], RequestStatus.REVIEW, None, 1, None) | {"due_at": NOON + n * HOUR}
             for n in range(4_000)

@@ -80,6 +80,7 @@ def test_the_last_page_names_none() -> None:
         ("t", "0001-01-01T00:00:00+14:00"),
         ("t", "9999-12-31T23:59:59-14:00"),
         ("s", "a\0b"),
+        ("s", "a\ud800b"),
     ],
 )
 def test_a_forged_key_that_no_database_could_hold_is_refused(kind: str, value: object) -> None:
