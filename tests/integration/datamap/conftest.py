@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import psycopg
 import pytest
 from quick_database import open_quickly
 from sqlalchemy import event, text
@@ -15,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from effaced.core.crypto import Keyring
 from effaced.core.db import Database
+from effaced.core.db.pipeline import driver_connection
 from effaced.datamap.load.file import load_map
 from effaced.datamap.model.data_map import DataMap
 from effaced.datamap.plan.erasure import ErasurePlan, plan_erasure
@@ -52,9 +54,30 @@ class Company:
         def note(_conn: Any, _cursor: Any, statement: str, *_: Any) -> None:
             sent.append(statement)
 
+        if self.engine == "postgresql":
+            with _noting_cursors(driver_connection(connection), sent):
+                yield sent
+            return
         event.listen(connection, "before_cursor_execute", note)
         yield sent
         event.remove(connection, "before_cursor_execute", note)
+
+
+@contextmanager
+def _noting_cursors(connection: psycopg.Connection[Any], sent: list[str]) -> Iterator[None]:
+    """Also what goes straight to the driver is noted."""
+    usual = connection.cursor_factory
+
+    class NotingCursor(usual):  # type: ignore[misc, valid-type]
+        def execute(self, query: Any, *args: Any, **options: Any) -> Any:
+            sent.append(str(query))
+            return super().execute(query, *args, **options)
+
+    connection.cursor_factory = NotingCursor
+    try:
+        yield
+    finally:
+        connection.cursor_factory = usual
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
