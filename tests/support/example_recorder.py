@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 from flask import Flask
@@ -59,6 +60,9 @@ class Recorder:
     def __init__(self, app: Flask, scenario: str, time: ManualClock) -> None:
         self._app, self._scenario, self._time = app, scenario, time
         self.examples: dict[str, Json] = {}
+        self.typed: set[str] = set()
+        """What people typed, and what is erased with its request."""
+        self._calls = count()
         self._seen: dict[str, dict[str, str]] = defaultdict(dict)
 
     def call(
@@ -72,13 +76,14 @@ class Recorder:
     ) -> Any:
         """Call the operation, which must succeed; the answer, as it was."""
         operation = _BY_ID[operation_id]
+        self._note_typed(body)
         self._time.advance(timedelta(seconds=7))
         answer = self._app.test_client().open(
             operation.path.format(**(path or {})),
             method=operation.method,
             query_string=dict(query or {}),
             json=body,
-            headers={"Authorization": f"Bearer {token}"},
+            headers={"Authorization": f"Bearer {token}", "Idempotency-Key": f"call-{next(self._calls)}"},
         )
         assert answer.status_code < 300, f"{operation_id}: {answer.status_code} {answer.text}"
         found = answer.get_json() if answer.is_json else answer.text or None
@@ -91,6 +96,11 @@ class Recorder:
 
     def wait(self, time: timedelta) -> None:
         self._time.advance(time)
+
+    def _note_typed(self, body: Any) -> None:
+        if isinstance(body, dict):
+            self.typed |= {body[name] for name in ("reason", "text") if isinstance(body.get(name), str)}
+            self.typed |= set((body.get("metadata") or {}).values())
 
     def _stable(self, value: Any, field: str = "") -> Any:
         if isinstance(value, Mapping):

@@ -50,6 +50,7 @@ routes = Routes(
     " or by scope and name (`resolver:crm`, `host:api.example`).",
 )
 _READ, _WRITE = Scope.OPERATE_READ, Scope.OPERATE_WRITE
+_TYPED = ("pin.reason",)  # kept as a note, which can be forgotten
 # So that the answer's problems stay a size that somebody reads.
 _MOST_PROBLEMS = 50
 
@@ -115,7 +116,7 @@ def get_breaker_policy(call: Call, breaker: str) -> models.BreakerPolicy:
 # --- manual control ---
 
 
-@routes.post("/<breaker>/open", scope=_WRITE)
+@routes.post("/<breaker>/open", scope=_WRITE, secrets=_TYPED)
 def open_breaker(call: Call, breaker: str, body: PinBody) -> models.Breaker:
     """Let no call through for a while. What waits keeps its attempts."""
     name = _find(call, breaker)
@@ -123,7 +124,7 @@ def open_breaker(call: Call, breaker: str, body: PinBody) -> models.Breaker:
     return show_breaker(call, name)
 
 
-@routes.post("/<breaker>/close", scope=_WRITE)
+@routes.post("/<breaker>/close", scope=_WRITE, secrets=_TYPED)
 def close_breaker(call: Call, breaker: str, body: PinBody) -> models.Breaker:
     """Let every call through for a while, whatever its outcome."""
     name = _find(call, breaker)
@@ -131,7 +132,7 @@ def close_breaker(call: Call, breaker: str, body: PinBody) -> models.Breaker:
     return show_breaker(call, name)
 
 
-@routes.post("/<breaker>/unpin", scope=_WRITE)
+@routes.post("/<breaker>/unpin", scope=_WRITE, secrets=_TYPED)
 def unpin_breaker(call: Call, breaker: str, body: OperatorBody) -> models.Breaker:
     """Remove a pin and keep the state. 409 without a pin."""
     name = _find(call, breaker)
@@ -139,7 +140,7 @@ def unpin_breaker(call: Call, breaker: str, body: OperatorBody) -> models.Breake
     return show_breaker(call, name)
 
 
-@routes.post("/<breaker>/reset", scope=_WRITE)
+@routes.post("/<breaker>/reset", scope=_WRITE, secrets=_TYPED)
 def reset_breaker(call: Call, breaker: str, body: ResetBody) -> models.Breaker:
     """Close it and clear counters, pin and cooldown.
 

@@ -26,7 +26,11 @@ routes = Routes(
 _NO_CALL = "There is no such external call."
 
 
-@routes.post("/requests/<request_id>/approve", scope=Scope.DECIDE_APPROVE)
+@routes.post(
+    "/requests/<request_id>/approve",
+    scope=Scope.DECIDE_APPROVE,
+    secrets=("metadata",),  # which is erased when the request is closed
+)
 def approve_request(call: Call, request_id: str, body: ApprovalBody) -> models.Request:
     """Approve a request in the name of the key's officer.
 

@@ -47,7 +47,8 @@ class Operation:
     sandbox: bool
     """Whether sandbox keys may call it."""
     secrets: tuple[str, ...]
-    """Fields of the answer that are shown once: a repeated call is answered without them."""
+    """Fields of the answer, such as `token` or `pause.reason`, that are not kept: a repeated call is answered
+    without them. What is shown once, and what can be erased later."""
     media_types: tuple[str, ...]
     """Of an answer that is a file: any of these."""
     errors: Mapping[int, str]

@@ -47,10 +47,21 @@ def read_query(model: type[Q], given: MultiDict[str, str]) -> Q:
     except ValidationError as error:
         known = ", ".join(_kinds(model)) or "there are none"
         found = problems_of(error, unknown=f"is not known; {known}")
-        problems += [each for each in found if each.where not in wrong]
+        problems += [each for each in _by_argument(found) if each.where not in wrong]
     if problems:
         raise Refused("The query is invalid.", problems=problems[:MOST_PROBLEMS])
     return query
+
+
+def _by_argument(found: list[Problem]) -> list[Problem]:
+    """One problem for each argument: of one that may be a word of several lists, each list has complained."""
+    arguments: dict[str, list[Problem]] = {}
+    for each in found:
+        arguments.setdefault(each.where.partition(".")[0], []).append(each)
+    return [
+        Problem(name, " or ".join(dict.fromkeys(each.message for each in problems)), code=problems[0].code)
+        for name, problems in arguments.items()
+    ]
 
 
 @cache

@@ -122,9 +122,19 @@ def _written(operation: Operation, reply: Reply[Answer | None]) -> StoredAnswer:
 def _without_secrets(answer: StoredAnswer, secrets: tuple[str, ...]) -> StoredAnswer:
     if answer.body is None:
         return answer
-    # What is empty is no secret.
-    hidden = {name: None for name in secrets if answer.body.get(name)}
-    return replace(answer, body={**answer.body, **hidden})
+    body = answer.body
+    for path in secrets:
+        body = _blanked(body, path.split("."))
+    return replace(answer, body=body)
+
+
+def _blanked(body: dict[str, Any], path: list[str]) -> dict[str, Any]:
+    """The body with null in this place. What is empty is no secret, and stays."""
+    name, *inner = path
+    value = body.get(name)
+    if not value:
+        return body
+    return {**body, name: _blanked(value, inner) if inner else None}
 
 
 def _response(answer: StoredAnswer) -> Response:

@@ -36,7 +36,7 @@ def get_resolver(call: Call, resolver: str) -> models.Resolver:
     return found[0]
 
 
-@routes.post("/<resolver>/pause", scope=Scope.OPERATE_WRITE)
+@routes.post("/<resolver>/pause", scope=Scope.OPERATE_WRITE, secrets=("pause.reason",))
 def pause_resolver(call: Call, resolver: str, body: PauseBody) -> models.ResolverPauseState:
     """Have nothing of it called for a while, or until it is resumed. `*` stands for all of them.
 
@@ -47,7 +47,7 @@ def pause_resolver(call: Call, resolver: str, body: PauseBody) -> models.Resolve
     return show_pause(call, name)
 
 
-@routes.post("/<resolver>/resume", scope=Scope.OPERATE_WRITE)
+@routes.post("/<resolver>/resume", scope=Scope.OPERATE_WRITE, secrets=("pause.reason",))
 def resume_resolver(call: Call, resolver: str, body: OperatorBody) -> models.ResolverPauseState:
     """Let it be called again. `*` ends the pause of all, and leaves those of single resolvers.
 

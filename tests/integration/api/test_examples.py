@@ -18,11 +18,13 @@ from typing import Any
 import pytest
 from example_recorder import Recorder
 from recorded import RECORD
+from sqlalchemy import select
 
 from effaced.api.catalogue import OPERATIONS
 from effaced.api.openapi.document import document
 from effaced.api.openapi.examples import FILE
 from effaced.core import clock
+from effaced.requests.tables import IdempotentAnswer
 
 from .conftest import Api
 from .examples import (
@@ -82,6 +84,10 @@ def test_what_is_shown_is_what_is_answered(
         api = make_api(migrated_sqlite_url, **settings)
         recorder = Recorder(api.app, name_of(scenario), time)
         scenario.record(api, recorder)
+    # An answer to an Idempotency-Key outlives notes that are forgotten and requests that are closed.
+    with api.runtime.db.read() as session:
+        kept = repr(list(session.scalars(select(IdempotentAnswer.answer))))
+    assert [each for each in recorder.typed if each in kept] == []
     if RECORD:
         write(stored() | recorder.examples)
     known = stored()

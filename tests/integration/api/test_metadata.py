@@ -13,7 +13,7 @@ from sqlalchemy import select, text
 from effaced.deadletters.tables import DeadLetter
 from effaced.model import CLOSED, RequestStatus
 from effaced.requests.status import TRANSITIONS, Who, transition, transition_many
-from effaced.requests.tables import Request
+from effaced.requests.tables import IdempotentAnswer, Request
 from effaced.triage.subject_changed import cancel_for_changed_subject
 
 Api = Any
@@ -212,3 +212,16 @@ def test_every_line_of_the_status_table_that_closes_erases_it(api: Api, careful:
     with api.runtime.db.begin() as session:
         session.execute(transition_many(line.event).where(Request.__table__.c.id == request_id))
     assert request_of(api, str(request_id)).metadata_values is None
+
+
+def test_the_stored_answer_of_an_approval_does_not_have_it(api: Api, careful: str) -> None:
+    sent = api.post(api.erasure(metadata=TICKET), token=careful).get_json()
+    officers = api.officers_key(api.officer("mara"))
+    path = f"/requests/{sent['id']}/approve"
+    first, again = (
+        api.post_to(path, {"reason": "checked"}, token=officers, Idempotency_Key="one") for _ in range(2)
+    )
+    assert (first.status_code, first.get_json()["metadata"]) == (200, TICKET)
+    assert (again.headers["Idempotent-Replay"], again.get_json()["metadata"]) == ("true", None)
+    with api.runtime.db.read() as session:
+        assert TICKET["ticket"] not in repr(list(session.scalars(select(IdempotentAnswer.answer))))

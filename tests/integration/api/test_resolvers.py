@@ -214,10 +214,11 @@ class TestPausing:
         assert answer.get_json()["pause"]["by"] == actor
         assert "Mara" not in answer.text
 
-    def test_the_same_call_again_is_answered_the_same_and_has_no_effect(self, api: Api) -> None:
-        first = post(api, f"{CRM}/pause", WHY, idempotency_key="pause-1")
+    def test_the_same_call_again_has_no_effect_and_keeps_the_reason_to_itself(self, api: Api) -> None:
+        first = post(api, f"{CRM}/pause", WHY, idempotency_key="pause-1").get_json()
         again = post(api, f"{CRM}/pause", WHY, idempotency_key="pause-1")
-        assert (again.status_code, again.get_json()) == (200, first.get_json())
+        without = {**first, "pause": {**first["pause"], "reason": None}}
+        assert (again.status_code, again.get_json()) == (200, without)
         assert again.headers["Idempotent-Replay"] == "true"
         assert trail(api) == ["RESOLVER_PAUSED"]
 
@@ -231,7 +232,7 @@ class TestPausing:
         with ThreadPoolExecutor(4) as pool:
             answers = list(pool.map(send, range(4)))
         assert [each.status_code for each in answers] == [200] * 4
-        assert len({each.text for each in answers}) == 1
+        assert len({each.text for each in answers if "Idempotent-Replay" in each.headers}) == 1
         assert trail(api) == ["RESOLVER_PAUSED"]
 
     def test_a_name_that_is_none_is_not_found(self, api: Api) -> None:
