@@ -32,7 +32,8 @@ _calls = Table(
     Column("rows", Integer),
 )
 # Two who make the table at once: one of them is told so, in one of these words.
-_MADE_MEANWHILE = {"sqlstate_42P07", "sqlstate_23505"}
+# The table, a row of the catalogue, or the type that goes with the table: which one depends on the moment.
+_MADE_MEANWHILE = {"sqlstate_42P07", "sqlstate_23505", "sqlstate_42710"}
 
 
 @dataclass(frozen=True, slots=True)
